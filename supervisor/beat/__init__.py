@@ -1,0 +1,1 @@
+"""What runs inside a rank, and the reader of its pages."""

@@ -1,0 +1,1 @@
+"""How agents and supervisor reach each other."""

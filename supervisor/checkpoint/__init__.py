@@ -1,0 +1,1 @@
+"""Finds and verifies checkpoints; never writes to them."""

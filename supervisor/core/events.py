@@ -1,0 +1,276 @@
+"""What can happen to a run. Recorded in `events.jsonl` in this shape and replayed from it.
+
+`at` is seconds since the epoch by the supervisor's steady clock (never steps back within one process).
+"""
+
+from typing import Literal
+
+from supervisor.model.base import Fact
+from supervisor.model.facts import Choice, JobFacts, NodeState
+from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
+from supervisor.model.verdict import Verdict
+from supervisor.model.wire import NodeFacts
+
+
+class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started"):
+    """First event of a job: who we are and what we have."""
+
+    at: float
+    run_id: RunId
+    job_id: JobId
+    nodes: tuple[NodeName, ...]
+    batch_host: NodeName
+    spares: int = 0
+    """How many of `nodes` are there only as spares."""
+    walltime_at: float | None = None
+    restarts: int = 0
+    """SLURM_RESTART_COUNT."""
+    carried: "Carried | None" = None
+    """What earlier jobs of this run used up; None in the first job."""
+
+
+class Carried(Fact, frozen=True, kw_only=True):
+    """What a run has behind it when a new job takes it over: budgets are counted over the whole run."""
+
+    attempts: int = 0
+    incidents: int = 0
+    restarts: int = 0
+    restarts_without_progress: int = 0
+    furthest_step: int | None = None
+    lost_node_seconds: float = 0.0
+    requested_node_seconds: float = 0.0
+    fingerprint: str = ""
+    """The last failure's."""
+    fingerprint_step: int | None = None
+    """The furthest step when it happened."""
+    excluded: tuple[NodeName, ...] = ()
+    """Nodes excluded by us so far, not by the user."""
+
+
+class SupervisorStarted(Fact, frozen=True, kw_only=True, tag="supervisor_started"):
+    """This process began (again). After a replay it tells the machine that answers to open questions are lost."""
+
+    at: float
+    generation: int
+
+
+class KeeperReported(Fact, frozen=True, kw_only=True, tag="keeper_reported"):
+    """The keeper's whole state, sent when it greets a supervisor."""
+
+    at: float
+    attempt: AttemptNo
+    """The newest attempt that the keeper started; 0 = none."""
+    is_alive: bool
+    code: int | None = None
+    signal: int | None = None
+    is_unsupervised: bool = False
+    """The keeper started it by itself because no supervisor answered."""
+    signals: tuple[int, ...] = ()
+    """Signals that the batch pid has received so far."""
+
+
+class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
+    """The keeper started the script."""
+
+    at: float
+    attempt: AttemptNo
+    pid: int
+
+
+class AttemptEnded(Fact, frozen=True, kw_only=True, tag="attempt_ended"):
+    """The script ended: exactly one of `code` and `signal` is set."""
+
+    at: float
+    attempt: AttemptNo
+    code: int | None = None
+    signal: int | None = None
+
+
+class SignalReceived(Fact, frozen=True, kw_only=True, tag="signal_received"):
+    """The batch pid received a signal."""
+
+    at: float
+    number: int
+    whole_step: bool = False
+    """Every process of the batch step received it, as by `scancel JOB`."""
+
+
+class AgentUp(Fact, frozen=True, kw_only=True, tag="agent_up"):
+    """An agent has reported for the first time, or again after a loss."""
+
+    at: float
+    node: NodeName
+    facts: NodeFacts | None = None
+
+
+class AgentSilent(Fact, frozen=True, kw_only=True, tag="agent_silent"):
+    """Nothing was heard of a node that was heard before (or that should have reported by now)."""
+
+    at: float
+    node: NodeName
+    how: Literal["last_will", "silent", "never_heard", "step_ended"]
+    last_heard: float
+    """When it was heard last; for `never_heard` when it was first expected."""
+
+
+class NodeProbed(Fact, frozen=True, kw_only=True, tag="node_probed"):
+    """Answer to `ProbeNode`."""
+
+    at: float
+    node: NodeName
+    answer: Literal["alive", "dead", "unknown"]
+    """alive: its slurmd accepted. dead: refused or silent while others are reached. unknown: we reach nobody."""
+    text: str = ""
+
+
+class NodesChecked(Fact, frozen=True, kw_only=True, tag="nodes_checked"):
+    """Answer to `CheckNodes`: tier 0 of every asked node. A node without an answer is in `silent`."""
+
+    at: float
+    ask: str
+    good: tuple[NodeName, ...]
+    bad: dict[NodeName, str] = {}  # noqa: RUF012  # msgspec copies mutable defaults
+    """Why, in words."""
+    silent: tuple[NodeName, ...] = ()
+
+
+class RanksSeen(Fact, frozen=True, kw_only=True, tag="ranks_seen"):
+    """Processes of the attempt's step run (first sight on any node), with the count of ranks known so far."""
+
+    at: float
+    attempt: AttemptNo
+    nodes: tuple[NodeName, ...]
+    ranks: int
+
+
+class Progressed(Fact, frozen=True, kw_only=True, tag="progressed"):
+    """The slowest rank's step moved. Given to the machine at each change, recorded at most once a minute."""
+
+    at: float
+    attempt: AttemptNo
+    step: int
+
+
+class Stalled(Fact, frozen=True, kw_only=True, tag="stalled"):
+    """After a rank of the attempt had ended or failed, no remaining rank has moved for `silent_s`."""
+
+    at: float
+    attempt: AttemptNo
+    silent_s: float
+
+
+class RankFailed(Fact, frozen=True, kw_only=True, tag="rank_failed"):
+    """srun or slurmstepd said in the job's output how a task ended, or an agent saw a rank's process vanish."""
+
+    at: float
+    attempt: AttemptNo
+    rank: Rank | None = None
+    node: NodeName | None = None
+    code: int | None = None
+    signal: int | None = None
+    text: str = ""
+
+
+class LineSeen(Fact, frozen=True, kw_only=True, tag="line_seen"):
+    """A line of the job's output that a signature knows (bounded: the first of each signature, attempt and node)."""
+
+    at: float
+    attempt: AttemptNo
+    signature: str
+    text: str
+
+
+class SlurmReported(Fact, frozen=True, kw_only=True, tag="slurm_reported"):
+    """Answer to `AskSlurm`; `job is None`: the query failed, nothing is known."""
+
+    at: float
+    job: JobFacts | None
+    nodes: tuple[NodeState, ...] = ()
+
+
+class Diagnosed(Fact, frozen=True, kw_only=True, tag="diagnosed"):
+    """Answer to `Collect`."""
+
+    at: float
+    incident: IncidentNo
+    verdict: Verdict
+
+
+class Stopped(Fact, frozen=True, kw_only=True, tag="stopped"):
+    """Answer to `StopAttempt`."""
+
+    at: float
+    attempt: AttemptNo
+    is_proven: bool
+    """No step of ours but the agents', no process of the attempt on any reachable node."""
+    unkillable: tuple[NodeName, ...] = ()
+    unreachable: tuple[NodeName, ...] = ()
+    text: str = ""
+
+
+class Shrunk(Fact, frozen=True, kw_only=True, tag="shrunk"):
+    """Answer to `Shrink`, for exactly those nodes."""
+
+    at: float
+    dropped: tuple[NodeName, ...]
+    ok: bool
+    text: str = ""
+
+
+class CheckpointChosen(Fact, frozen=True, kw_only=True, tag="checkpoint_chosen"):
+    """Answer to `ChooseCheckpoint`."""
+
+    at: float
+    attempt: AttemptNo
+    choice: Choice
+
+
+class Submitted(Fact, frozen=True, kw_only=True, tag="submitted"):
+    """Answer to `Submit`."""
+
+    at: float
+    outcome: Literal["accepted", "refused", "unknown"]
+    """unknown: sbatch gave no answer and the job was not found either."""
+    job_id: JobId | None = None
+    text: str = ""
+
+
+class Requeued(Fact, frozen=True, kw_only=True, tag="requeued"):
+    """Answer to `Requeue`."""
+
+    at: float
+    ok: bool
+    text: str = ""
+
+
+class Tick(Fact, frozen=True, kw_only=True, tag="tick"):
+    """Once a second, never recorded: deadlines are judged here."""
+
+    at: float
+
+
+Event = (
+    RunStarted
+    | SupervisorStarted
+    | KeeperReported
+    | AttemptStarted
+    | AttemptEnded
+    | SignalReceived
+    | AgentUp
+    | AgentSilent
+    | NodeProbed
+    | NodesChecked
+    | RanksSeen
+    | Progressed
+    | Stalled
+    | RankFailed
+    | LineSeen
+    | SlurmReported
+    | Diagnosed
+    | Stopped
+    | Shrunk
+    | CheckpointChosen
+    | Submitted
+    | Requeued
+    | Tick
+)

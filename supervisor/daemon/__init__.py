@@ -1,0 +1,1 @@
+"""The supervisor process: wires edges to core; one task group."""

@@ -1,0 +1,1 @@
+"""Pure: evidence in, verdict out."""

@@ -1,0 +1,1 @@
+"""Run folders, records and the event log on disk."""

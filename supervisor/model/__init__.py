@@ -1,0 +1,1 @@
+"""Frozen facts that rooms exchange. No I/O, no decisions."""

@@ -1,0 +1,1 @@
+"""What people read of runs and incidents, as text and JSON."""

@@ -1,0 +1,58 @@
+"""All settings, their defaults and what each does. Resolved once (`settings_resolve`), frozen, kept in `run.json`."""
+
+from typing import Literal
+
+from supervisor.model.base import Fact
+
+
+class Settings(Fact, frozen=True, kw_only=True):
+    """Every value that steers a run. Durations are seconds."""
+
+    mode: Literal["act", "observe"] = "act"
+    """observe: watch, diagnose and record, but never stop, restart or submit anything."""
+    spares: int = 0
+    """Nodes asked for beyond what the job needs, to replace a bad one at once. They cost GPU-hours while they wait."""
+    checkpoint: str = ""
+    """Folder or URL with checkpoints named by step; empty: none is known and the script resumes by itself."""
+    max_restarts: int = 20
+    """Restarts over the whole run."""
+    max_restarts_without_progress: int = 3
+    """Restarts in a row that bring no new step."""
+    max_lost_share: float = 0.10
+    """Share of the requested node-seconds that interruptions may cost before the run stops."""
+    min_nodes: int = 0
+    """Go on with fewer nodes, down to this many, when no spare is left; 0: never with fewer."""
+    on_rank_exit: Literal["stalled", "any", "never"] = "stalled"
+    """A rank that fails breaks the attempt: when all others stand still; at once; or only when the script ends."""
+    transport: Literal["auto", "mqtt", "stdout"] = "auto"
+    """How beats travel; auto: MQTT, and the agent step's stdout where no port may be opened."""
+    rank_lines: Literal["content", "sattach"] = "content"
+    """How lines get their rank: by content, or labelled by `sattach -l` (delays the end of each step by 2.3 s)."""
+    stop_grace_s: float = 5.0
+    """Between TERM and KILL when an attempt is stopped."""
+    node_silence_s: float = 2.2
+    """A node whose agent is silent this long is probed."""
+    lease_s: float = 30.0
+    """Nobody heard for this long: agents kill their ranks; a lone unreachable node is given up."""
+    stall_s: float = 5.0
+    """After a rank has failed, the others must stand still this long before the attempt counts as broken."""
+    check_deadline_s: float = 10.0
+    """Tier 0 on all nodes."""
+    agents_deadline_s: float = 20.0
+    """For the agents' first report; the job starts without those that are late."""
+    collect_deadline_s: float = 3.0
+    """For the evidence of one incident."""
+    stop_deadline_s: float = 30.0
+    """For the proof that nothing of an attempt lives."""
+    slurm_deadline_s: float = 3.0
+    """For one question to Slurm."""
+    submit_deadline_s: float = 30.0
+    """For one sbatch."""
+    checkpoint_deadline_s: float = 20.0
+    """For finding the newest whole checkpoint."""
+    ranks_deadline_s: float = 0.0
+    """For ranks to appear after a launch; 0: unlimited (a script may stage data for hours)."""
+    log_lines: int = 400
+    """Last lines of the job's output that an incident keeps."""
+    agent_memory_mb: int = 128
+    """Memory limit of the agent step on each node, so that it hits its own limit before the ranks do."""

@@ -1,0 +1,1 @@
+"""Talking to Slurm: argument lists, pure parsers, submission, shim, environment."""
