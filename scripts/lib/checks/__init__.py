@@ -1,0 +1,1 @@
+"""What `scripts/check` and `scripts/test` run."""

@@ -1,0 +1,99 @@
+"""The job's own output as evidence: followed from an attempt's start, scanned once, its end kept in memory."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from supervisor.core.events import Event, LineSeen, RankFailed
+from supervisor.daemon.tail import Tail
+from supervisor.diagnose.lines import Hit, LineScanner
+from supervisor.model.ids import AttemptNo
+
+_READ_S = 2.0
+_LINE_BYTES = 4096
+"""What is kept of one line."""
+_BEHIND_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class Output:
+    """All files that the job writes its output to (one or two)."""
+
+    paths: list[Path]
+    keep_lines: int
+    attempt: AttemptNo = AttemptNo(0)
+    _tails: list[Tail] = field(default_factory=list)
+    _scanners: list[LineScanner] = field(default_factory=list)
+    _kept: deque[str] = field(default_factory=deque)
+    _first: set[str] = field(default_factory=set)
+    _hits: list[str] = field(default_factory=list)
+    _is_reading: bool = False
+
+    def begin(self, attempt: AttemptNo, *, offsets: list[int] | None = None) -> list[int]:
+        """Read from here on for this attempt; returns where that is, so that a later supervisor can start there."""
+        self.attempt = attempt
+        self._tails = [Tail(path) for path in self.paths]
+        self._scanners = [LineScanner() for _ in self.paths]
+        self._kept = deque(maxlen=self.keep_lines)
+        self._first, self._hits = set(), []
+        for index, tail in enumerate(self._tails):
+            if offsets and index < len(offsets):
+                tail.offset = offsets[index]
+            else:
+                tail.to_end()
+        return [tail.offset for tail in self._tails]
+
+    def lines(self) -> list[str]:
+        """The lines that a signature knows (first of each kind), then the last lines of the attempt."""
+        last = list(self._kept)
+        return [line for line in self._hits if line not in set(last)] + last
+
+    async def read(self, now: float) -> list[Event]:
+        """What the files say since the last call. A filesystem that gives no answer costs nothing but the news."""
+        if self._is_reading or not self._tails:
+            return []
+        self._is_reading = True
+        # The thread may hang on a dead filesystem for hours: it is left behind, and no second one is started.
+        reading = asyncio.get_running_loop().run_in_executor(None, self._read_all)
+        reading.add_done_callback(self._has_read)
+        done, _ = await asyncio.wait({reading}, timeout=_READ_S)
+        return self._scan(reading.result(), now) if done else []
+
+    def _has_read(self, _: object) -> None:
+        self._is_reading = False
+
+    def _read_all(self) -> list[bytes]:
+        return [tail.read() for tail in self._tails]
+
+    def _scan(self, parts: list[bytes], now: float) -> list[Event]:
+        events: list[Event] = []
+        for scanner, data in zip(self._scanners, parts, strict=False):
+            if not data:
+                continue
+            for line in data.decode(errors="replace").splitlines():
+                self._kept.append(line[:_LINE_BYTES])
+            for hit in scanner.feed(data):
+                events += self._events_of(hit, now)
+        return events
+
+    def _events_of(self, hit: Hit, now: float) -> list[Event]:
+        key = f"{hit.signature} {hit.node} {hit.rank}"
+        if key in self._first:
+            return []
+        self._first.add(key)
+        text = hit.text[:_LINE_BYTES]
+        self._hits.append(text)
+        if hit.code or hit.signal:
+            return [
+                RankFailed(
+                    at=now,
+                    attempt=self.attempt,
+                    rank=hit.rank,
+                    node=hit.node,
+                    code=hit.code,
+                    signal=hit.signal,
+                    text=text,
+                )
+            ]
+        return [LineSeen(at=now, attempt=self.attempt, signature=hit.signature, text=text)]

@@ -1,0 +1,181 @@
+"""Who was heard when, and how far the ranks are: beats in, events out. Pure; time is given."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RanksSeen, Stalled
+from supervisor.model.ids import AttemptNo, NodeName, Rank
+from supervisor.model.wire import Beats, NodeFacts, RankBeat, Status
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is known of one node."""
+
+    expected_since: float
+    last_heard: float | None = None
+    is_up: bool = False
+    is_reported_silent: bool = False
+    address: str = ""
+    facts: NodeFacts | None = None
+
+
+@dataclass(slots=True)
+class _Rank:
+    """One rank's last sign of progress."""
+
+    node: NodeName
+    beat: RankBeat
+    moved_at: float
+
+
+@dataclass(slots=True)
+class Roster:
+    """The nodes and ranks of the present attempt."""
+
+    silence_s: float
+    expected_s: float
+    """How long a node may take to report for the first time."""
+    attempt: AttemptNo = AttemptNo(0)
+    _nodes: dict[NodeName, _Node] = field(default_factory=dict)
+    _ranks: dict[Rank, _Rank] = field(default_factory=dict)
+    _seen_on: set[NodeName] = field(default_factory=set)
+    _progress: int | None = None
+    _failed_at: float | None = None
+    _is_stall_told: bool = False
+
+    def expect(self, nodes: Iterable[NodeName], now: float) -> None:
+        """From now on these nodes should be heard; others are forgotten."""
+        wanted = set(nodes)
+        self._nodes = {name: seen for name, seen in self._nodes.items() if name in wanted}
+        for name in wanted - self._nodes.keys():
+            self._nodes[name] = _Node(expected_since=now)
+
+    def begin(self, attempt: AttemptNo) -> None:
+        """A new attempt: what was known of the old one's ranks is forgotten."""
+        if attempt != self.attempt:
+            self.attempt = attempt
+            self._ranks.clear()
+            self._seen_on.clear()
+            self._progress, self._failed_at, self._is_stall_told = None, None, False
+
+    def status(self, message: Status, now: float) -> list[Event]:
+        """An agent's status arrived."""
+        node = self._nodes.get(message.node)
+        if node is None:
+            return []
+        if message.state == "down":
+            return self._gone(message.node, node, now, how="last_will")
+        node.address, node.facts = message.address, message.facts
+        return self._heard(message.node, node, now)
+
+    def beats(self, message: Beats, now: float) -> list[Event]:
+        """One node's second arrived."""
+        node = self._nodes.get(message.node)
+        if node is None:
+            return []
+        events = self._heard(message.node, node, now)
+        if message.attempt != self.attempt or not self.attempt:
+            return events
+        for beat in message.ranks:
+            self._note(message.node, beat, now)
+        return events + self._first_sight(message, now) + self._moved(now)
+
+    def step_ended(self, nodes: Iterable[NodeName], now: float) -> list[Event]:
+        """The agent step of these nodes is gone."""
+        events: list[Event] = []
+        for name in nodes:
+            node = self._nodes.get(name)
+            if node is not None:
+                events += self._gone(name, node, now, how="step_ended")
+        return events
+
+    def rank_failed(self, now: float) -> None:
+        """A rank of the attempt has failed: from now on it matters whether the others move."""
+        if self._failed_at is None:
+            self._failed_at = now
+
+    def tick(self, now: float, *, stall_s: float) -> list[Event]:
+        """What follows from the passing of time alone."""
+        return self._silent(now) + self._stalled(now, stall_s)
+
+    def heard(self, name: NodeName) -> float | None:
+        """When the node was heard last."""
+        node = self._nodes.get(name)
+        return node.last_heard if node else None
+
+    def up(self) -> tuple[NodeName, ...]:
+        """Nodes whose agent is there."""
+        return tuple(sorted(name for name, node in self._nodes.items() if node.is_up))
+
+    def address(self, name: NodeName) -> str:
+        """`host:port` of the node's slurmd, as its agent said; empty where unknown."""
+        node = self._nodes.get(name)
+        return node.address if node else ""
+
+    def ranks(self) -> list[tuple[NodeName, RankBeat, float]]:
+        """Every rank of the attempt: node, last beat, when it last moved."""
+        return [(rank.node, rank.beat, rank.moved_at) for _, rank in sorted(self._ranks.items())]
+
+    @property
+    def progress(self) -> int | None:
+        """The slowest rank's step."""
+        return self._progress
+
+    def _heard(self, name: NodeName, node: _Node, now: float) -> list[Event]:
+        node.last_heard = now
+        if node.is_up and not node.is_reported_silent:
+            return []
+        node.is_up, node.is_reported_silent = True, False
+        return [AgentUp(at=now, node=name, facts=node.facts)]
+
+    def _gone(self, name: NodeName, node: _Node, now: float, *, how: str) -> list[Event]:
+        if not node.is_up:
+            return []
+        node.is_up, node.is_reported_silent = False, True
+        last = node.last_heard if node.last_heard is not None else now
+        why = "last_will" if how == "last_will" else "step_ended"
+        return [AgentSilent(at=now, node=name, how=why, last_heard=last)]  # type: ignore[arg-type]  # one of two words
+
+    def _silent(self, now: float) -> list[Event]:
+        events: list[Event] = []
+        for name, node in sorted(self._nodes.items()):
+            if node.is_reported_silent:
+                continue
+            if node.last_heard is None and now - node.expected_since > self.expected_s:
+                node.is_reported_silent = True
+                events.append(AgentSilent(at=now, node=name, how="never_heard", last_heard=node.expected_since))
+            elif node.last_heard is not None and now - node.last_heard > self.silence_s:
+                node.is_up, node.is_reported_silent = False, True
+                events.append(AgentSilent(at=now, node=name, how="silent", last_heard=node.last_heard))
+        return events
+
+    def _note(self, node: NodeName, beat: RankBeat, now: float) -> None:
+        known = self._ranks.get(beat.rank)
+        has_moved = known is None or known.beat.pid != beat.pid or known.beat.count != beat.count
+        moved_at = now - beat.age_s if has_moved or known is None else known.moved_at
+        self._ranks[beat.rank] = _Rank(node=node, beat=beat, moved_at=moved_at)
+
+    def _first_sight(self, message: Beats, now: float) -> list[Event]:
+        if not (message.processes or message.ranks) or message.node in self._seen_on:
+            return []
+        self._seen_on.add(message.node)
+        return [RanksSeen(at=now, attempt=self.attempt, nodes=tuple(sorted(self._seen_on)), ranks=len(self._ranks))]
+
+    def _moved(self, now: float) -> list[Event]:
+        stepping = [rank.beat.step for rank in self._ranks.values() if rank.beat.phase not in {"setup", "idle"}]
+        slowest = min(stepping, default=None)
+        if slowest is None or slowest == self._progress:
+            return []
+        self._progress = slowest
+        return [Progressed(at=now, attempt=self.attempt, step=slowest)]
+
+    def _stalled(self, now: float, stall_s: float) -> list[Event]:
+        if self._failed_at is None or self._is_stall_told or not self._ranks:
+            return []
+        living = [rank for rank in self._ranks.values() if rank.beat.is_alive]
+        quiet = now - max([self._failed_at, *(rank.moved_at for rank in living)])
+        if quiet < stall_s:
+            return []
+        self._is_stall_told = True
+        return [Stalled(at=now, attempt=self.attempt, silent_s=quiet)]

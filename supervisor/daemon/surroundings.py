@@ -1,0 +1,39 @@
+"""Where this supervisor runs: the job, its nodes, the batch host, as Slurm's environment tells."""
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from supervisor.model.ids import JobId, NodeName
+from supervisor.slurm.hostlist import expand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Facts of the environment; they do not change while the job runs."""
+
+    job_id: JobId
+    nodes: tuple[NodeName, ...]
+    here: NodeName
+    """The node this process runs on: the batch host."""
+    restarts: int = 0
+    is_slurm: bool = True
+    array_task: str = ""
+
+
+def read(env: Mapping[str, str] = os.environ) -> Surroundings:
+    """The surroundings; without Slurm one machine that is its own only node."""
+    job = env.get("SLURM_JOB_ID", "")
+    if not job:
+        here = NodeName(platform.node() or "localhost")
+        return Surroundings(job_id=JobId("0"), nodes=(here,), here=here, is_slurm=False)
+    nodes = tuple(NodeName(name) for name in expand(env.get("SLURM_JOB_NODELIST", "")))
+    here = NodeName(env.get("SLURMD_NODENAME") or (nodes[0] if nodes else platform.node()))
+    return Surroundings(
+        job_id=JobId(job),
+        nodes=nodes or (here,),
+        here=here,
+        restarts=int(env.get("SLURM_RESTART_COUNT", "0") or 0),
+        array_task=env.get("SLURM_ARRAY_TASK_ID", ""),
+    )

@@ -1,0 +1,179 @@
+"""Slurm by its own commands: each call counted, within its deadline, and deaf to the SIGTERM that ends the job."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from supervisor.errors import SlurmFailed, SlurmTimeout
+from supervisor.model.facts import JobFacts, NodeState
+from supervisor.model.ids import JobId, NodeName
+from supervisor.slurm import commands, parse
+from supervisor.slurm.facts import NodeRecord, QueuedJob, SlurmConfig, StepFacts
+from supervisor.slurm.process import Answer, CallCount, run, shielded
+
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 2.0
+# What a busy or restarting slurmctld says; the same question may be answered a moment later.
+_PASSING: Final = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Zero Bytes were transmitted",
+    "Connection refused",
+    "Connection reset",
+    "Resource temporarily unavailable",
+    "temporarily unable",
+    "Transport endpoint",
+    "Server limit",
+    "Rate limit",
+)
+# scancel's words for what has ended already: what was wanted is so.
+_ENDED: Final = ("already completing or completed", "Invalid job id specified", "Invalid job step")
+# scontrol's words for a job without a step that it knows.
+_NO_STEPS: Final = ("No job steps", "not found", "does not exist")
+
+
+class Runner(Protocol):
+    """`process.run`, or a fake of it."""
+
+    def __call__(
+        self, argv: Sequence[str], *, deadline_s: float, env: Mapping[str, str], count: CallCount
+    ) -> Awaitable[Answer]:
+        """The command's answer."""
+
+
+class Slurm:
+    """The `Backend` that every site has: scontrol, scancel, squeue, sinfo."""
+
+    def __init__(
+        self,
+        *,
+        runner: Runner = run,
+        environment: Mapping[str, str] | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.calls = CallCount()
+        self._runner = runner
+        self._env = commands.clean_environment(os.environ if environment is None else environment)
+        self._pause = pause
+        self._now = now
+        self._config: SlurmConfig | None = None
+
+    async def job(self, job: JobId, *, deadline_s: float) -> JobFacts:
+        """The job as Slurm sees it now."""
+        return parse.parse_job(await self._read(commands.show_job(job), deadline_s), job)
+
+    async def nodes(self, names: Iterable[NodeName], *, deadline_s: float) -> tuple[NodeState, ...]:
+        """The state of these nodes; no name: no question."""
+        wanted = tuple(names)
+        return tuple(record.state for record in await self._node_records(wanted, deadline_s)) if wanted else ()
+
+    async def steps(self, job: JobId, *, deadline_s: float) -> tuple[StepFacts, ...]:
+        """The running steps of the job, the batch step and Slurm's own included."""
+        try:
+            return parse.parse_steps(await self._read(commands.show_steps(job), deadline_s))
+        except SlurmFailed as exc:
+            if any(words in exc.stderr for words in _NO_STEPS):
+                return ()
+            raise
+
+    async def node_names(self, *, deadline_s: float) -> frozenset[NodeName]:
+        """Every node of the cluster."""
+        return frozenset(parse.parse_node_names(await self._read(commands.list_node_names(), deadline_s)))
+
+    async def partition_nodes(self, partition: str, *, deadline_s: float) -> tuple[NodeState, ...]:
+        """Every node of a partition with its state."""
+        return parse.parse_partition(await self._read(commands.list_partition(partition), deadline_s))
+
+    async def node_address(self, node: NodeName, *, deadline_s: float) -> tuple[str, int]:
+        """Host and port of the node's slurmd, for a direct probe."""
+        began = self._now()
+        config = await self.config(deadline_s=deadline_s)
+        records = await self._node_records([node], deadline_s - (self._now() - began))
+        if not records:
+            raise SlurmFailed(f"Slurm's answer does not speak of node {node}; is the name right?")
+        found = records[0]
+        return found.address or found.host_name or node, found.port or config.slurmd_ports[0]
+
+    async def config(self, *, deadline_s: float) -> SlurmConfig:
+        """The cluster's settings; asked once and kept."""
+        if self._config is None:
+            self._config = parse.parse_config(await self._read(commands.show_config(), deadline_s))
+        return self._config
+
+    async def my_jobs(self, *, deadline_s: float) -> tuple[QueuedJob, ...]:
+        """The user's waiting and running jobs."""
+        return parse.parse_queue(await self._read(commands.list_my_jobs(), deadline_s))
+
+    async def shrink(self, job: JobId, keep: Iterable[NodeName], *, deadline_s: float) -> None:
+        """Leave the job only these nodes."""
+        await self._act(commands.shrink(job, keep), deadline_s)
+
+    async def requeue(self, job: JobId, *, deadline_s: float) -> None:
+        """End the job and queue it again under its id."""
+        await self._act(commands.requeue(job), deadline_s)
+
+    async def exclude(
+        self, job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iterable[NodeName] = (), deadline_s: float
+    ) -> None:
+        """Where a requeued job may not start, and with how many nodes."""
+        await self._act(commands.exclude(job, names, nodes=nodes, required=required), deadline_s)
+
+    async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
+        """Set the job's Comment."""
+        await self._act(commands.comment(job, text), deadline_s)
+
+    async def depend(self, job: JobId, dependency: str, *, deadline_s: float) -> None:
+        """Replace the dependency of a waiting job."""
+        await self._act(commands.depend(job, dependency), deadline_s)
+
+    async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
+        """End the job."""
+        await self._cancel(commands.cancel_job(job), deadline_s)
+
+    async def cancel_step(self, step: str, *, deadline_s: float) -> None:
+        """End one step."""
+        await self.cancel_steps([step], deadline_s=deadline_s)
+
+    async def cancel_steps(self, steps: Sequence[str], *, deadline_s: float) -> None:
+        """End these steps with as few calls as fit; steps that have ended meanwhile are no error."""
+        began = self._now()
+        for argv in commands.cancel_steps(steps):
+            await self._cancel(argv, deadline_s - (self._now() - began))
+
+    async def signal(self, target: str, number: int, *, batch: bool = False, deadline_s: float) -> None:
+        """Signal a job's or step's processes; `batch`: the batch shell alone."""
+        await self._act(commands.signal_target(target, number, batch=batch), deadline_s)
+
+    async def _node_records(self, names: Sequence[NodeName], deadline_s: float) -> tuple[NodeRecord, ...]:
+        return parse.parse_nodes(await self._read(commands.show_nodes(names), deadline_s))
+
+    async def _cancel(self, argv: Sequence[str], deadline_s: float) -> None:
+        try:
+            await self._act(argv, deadline_s)
+        except SlurmFailed as exc:
+            if not any(words in exc.stderr for words in _ENDED):
+                raise
+
+    async def _act(self, argv: Sequence[str], deadline_s: float) -> str:
+        """One try: what changes the world is repeated by whoever can see whether it was done."""
+        answer = await self._runner(shielded(argv), deadline_s=max(0.0, deadline_s), env=self._env, count=self.calls)
+        return answer.checked().stdout
+
+    async def _read(self, argv: Sequence[str], deadline_s: float) -> str:
+        """Tries while Slurm is only busy and the deadline allows, with growing, jittered pauses."""
+        end, pause_s = self._now() + deadline_s, FIRST_PAUSE_S
+        while True:
+            try:
+                return await self._act(argv, end - self._now())
+            except SlurmTimeout:
+                raise
+            except SlurmFailed as exc:
+                wait_s = pause_s * random.uniform(0.5, 1.0)  # noqa: S311  # spreads load, keeps no secret
+                if not any(words in exc.stderr for words in _PASSING) or self._now() + wait_s >= end:
+                    raise
+            await self._pause(wait_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
