@@ -1,7 +1,7 @@
 """The two ends of the bus as the rest of the product sees them, whatever carries the words.
 
-Agents are given theirs by `supervisor.bus.mqtt.agent_link(config, node)` or
-`supervisor.bus.stdout.agent_link(config, node)`, with an `AgentConfig` and this node's name; both return an `AgentLink` not yet entered.
+Agents are given theirs by `supervisor.bus.mqtt.agent_link(config, node)` or the same of `supervisor.bus.stdout`,
+with an `AgentConfig` and this node's name; both return an `AgentLink` that is not yet entered.
 """
 
 from collections.abc import AsyncIterator

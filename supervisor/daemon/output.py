@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.tail import Tail
 from supervisor.diagnose.lines import Hit, LineScanner
@@ -22,7 +23,7 @@ class Output:
 
     paths: list[Path]
     keep_lines: int
-    attempt: AttemptNo = AttemptNo(0)
+    attempt: AttemptNo = NO_ATTEMPT
     _tails: list[Tail] = field(default_factory=list)
     _scanners: list[LineScanner] = field(default_factory=list)
     _kept: deque[str] = field(default_factory=deque)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RanksSeen, Stalled
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, NodeFacts, RankBeat, Status
@@ -36,7 +37,7 @@ class Roster:
     silence_s: float
     expected_s: float
     """How long a node may take to report for the first time."""
-    attempt: AttemptNo = AttemptNo(0)
+    attempt: AttemptNo = NO_ATTEMPT
     _nodes: dict[NodeName, _Node] = field(default_factory=dict)
     _ranks: dict[Rank, _Rank] = field(default_factory=dict)
     _seen_on: set[NodeName] = field(default_factory=set)
@@ -171,9 +172,9 @@ class Roster:
         return [Progressed(at=now, attempt=self.attempt, step=slowest)]
 
     def _stalled(self, now: float, stall_s: float) -> list[Event]:
-        if self._failed_at is None or self._is_stall_told or not self._ranks:
-            return []
         living = [rank for rank in self._ranks.values() if rank.beat.is_alive]
+        if self._failed_at is None or self._is_stall_told or not living:
+            return []
         quiet = now - max([self._failed_at, *(rank.moved_at for rank in living)])
         if quiet < stall_s:
             return []

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from supervisor.bus.protocol import HubLink
 from supervisor.core.events import Event
 from supervisor.daemon.answers import Answers
@@ -13,8 +15,17 @@ from supervisor.daemon.output import Output
 from supervisor.daemon.roster import Roster
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.writer import Writer
+from supervisor.model.base import Fact, encode
+from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
 from supervisor.slurm.backend import Backend
+
+
+class OutputOffsets(Fact, frozen=True, kw_only=True):
+    """`attempts/NNN/output.json`: where this attempt's output begins, for a supervisor that takes over."""
+
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +43,33 @@ class World:
     hub: HubLink
     roster: Roster
     output: Output
+    writer: Writer
     post: Callable[[Event], None]
+    folders: tuple[str, ...] = ()
+    """Folders that each node must reach: tier 0 asks for them."""
     answers: Answers = field(default_factory=Answers)
     script_pid: int = 0
     """The living attempt's script; 0 = none."""
+
+    def attempt_folder(self, attempt: AttemptNo) -> Path:
+        """Where what belongs to one attempt is kept."""
+        return self.folder / "attempts" / f"{attempt:03d}"
+
+    def begin_attempt(self, attempt: AttemptNo) -> None:
+        """From now on beats and output count for this attempt."""
+        self.roster.begin(attempt)
+        offsets = OutputOffsets(offsets=tuple(self.output.begin(attempt)))
+        self.writer.write(self.attempt_folder(attempt) / "output.json", encode(offsets))
+
+    def adopt_attempt(self, attempt: AttemptNo, pid: int) -> None:
+        """An attempt that an earlier supervisor started (or the keeper by itself): read on where it began."""
+        self.script_pid = pid
+        if not attempt or self.roster.attempt == attempt:
+            return
+        self.roster.begin(attempt)
+        try:
+            data = (self.attempt_folder(attempt) / "output.json").read_bytes()
+            known = msgspec.json.decode(data, type=OutputOffsets).offsets
+        except (OSError, msgspec.MsgspecError):
+            known = ()
+        self.output.begin(attempt, offsets=list(known))

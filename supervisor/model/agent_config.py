@@ -11,7 +11,7 @@ class AgentConfig(Fact, frozen=True, kw_only=True):
 
     run_id: RunId
     job_id: JobId
-    """As `SLURM_JOB_ID` reads in the ranks: digits, also for a task of an array."""
+    """As `SLURM_JOB_ID` reads in the ranks: digits, also for a task of an array; "0" without Slurm."""
     nodes: tuple[NodeName, ...] = ()
     """The job's nodes in Slurm's order: a node's place spreads the agents' beats over the second."""
     transport: Literal["mqtt", "stdout"] = "mqtt"
@@ -27,6 +27,8 @@ class AgentConfig(Fact, frozen=True, kw_only=True):
     """Where `term.json` is; empty: no lease can be read, only bus and probe count."""
     folders: tuple[str, ...] = ()
     """Folders the job needs, named missing in the facts where they do not answer."""
+    beat_dir: str = ""
+    """Where the ranks' beat pages lie if the run has `SUPERVISE_BEAT_DIR`; empty: the usual folder."""
     batch_host: NodeName
     """Its agent never fences: what it cannot hear there is on its own machine."""
     slurmd_address: str = ""

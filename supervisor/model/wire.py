@@ -51,6 +51,9 @@ class RankBeat(Fact, frozen=True, kw_only=True):
     is_alive: bool
     """The process that owns the page exists."""
     loss: float | None = None
+    compute_s: float | None = None
+    """As the rank last said it, however long ago."""
+    comm_s: float | None = None
 
 
 class Beats(Fact, frozen=True, kw_only=True, tag="beats"):
@@ -124,6 +127,8 @@ class Checked(Fact, frozen=True, kw_only=True, tag="checked"):
     node: NodeName
     ask: str
     facts: NodeFacts
+    address: str = ""
+    """Where other nodes ask for this one as a peer; empty where unknown."""
     unreachable_peers: tuple[str, ...] = ()
     took_s: float = 0.0
 

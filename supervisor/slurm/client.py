@@ -29,6 +29,9 @@ _PASSING: Final = (
     "Server limit",
     "Rate limit",
 )
+# Up to here Slurm refuses every further update of a job that was shrunk, where no accounting database gives the job a
+# new index ("the DB index is being set"); scontrol repeats it silently for 5 s. Measured on 22.05.8; 26.05 does not.
+_LOCKS_AFTER_SHRINK: Final = (22, 5)
 # scancel's words for what has ended already: what was wanted is so.
 _ENDED: Final = ("already completing or completed", "Invalid job id specified", "Invalid job step")
 # scontrol's words for a job without a step that it knows.
@@ -61,6 +64,7 @@ class Slurm:
         self._pause = pause
         self._now = now
         self._config: SlurmConfig | None = None
+        self._shrunk: set[JobId] = set()
 
     async def job(self, job: JobId, *, deadline_s: float) -> JobFacts:
         """The job as Slurm sees it now."""
@@ -110,25 +114,27 @@ class Slurm:
 
     async def shrink(self, job: JobId, keep: Iterable[NodeName], *, deadline_s: float) -> None:
         """Leave the job only these nodes."""
-        await self._act(commands.shrink(job, keep), deadline_s)
+        await self._update(job, commands.shrink(job, keep), deadline_s)
+        self._shrunk.add(job)
 
     async def requeue(self, job: JobId, *, deadline_s: float) -> None:
         """End the job and queue it again under its id."""
         await self._act(commands.requeue(job), deadline_s)
+        self._shrunk.discard(job)
 
     async def exclude(
         self, job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iterable[NodeName] = (), deadline_s: float
     ) -> None:
         """Where a requeued job may not start, and with how many nodes."""
-        await self._act(commands.exclude(job, names, nodes=nodes, required=required), deadline_s)
+        await self._update(job, commands.exclude(job, names, nodes=nodes, required=required), deadline_s)
 
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Set the job's Comment."""
-        await self._act(commands.comment(job, text), deadline_s)
+        await self._update(job, commands.comment(job, text), deadline_s)
 
     async def depend(self, job: JobId, dependency: str, *, deadline_s: float) -> None:
         """Replace the dependency of a waiting job."""
-        await self._act(commands.depend(job, dependency), deadline_s)
+        await self._update(job, commands.depend(job, dependency), deadline_s)
 
     async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
         """End the job."""
@@ -150,6 +156,16 @@ class Slurm:
 
     async def _node_records(self, names: Sequence[NodeName], deadline_s: float) -> tuple[NodeRecord, ...]:
         return parse.parse_nodes(await self._read(commands.show_nodes(names), deadline_s))
+
+    async def _update(self, job: JobId, argv: Sequence[str], deadline_s: float) -> None:
+        began = self._now()
+        if job in self._shrunk:
+            config = await self.config(deadline_s=deadline_s)
+            if not config.keeps_accounts and _release(config.version) <= _LOCKS_AFTER_SHRINK:
+                raise SlurmFailed(
+                    f"Slurm {config.version} without accounting lets nobody change job {job} after its first shrink"
+                )
+        await self._act(argv, deadline_s - (self._now() - began))
 
     async def _cancel(self, argv: Sequence[str], deadline_s: float) -> None:
         try:
@@ -177,3 +193,9 @@ class Slurm:
                     raise
             await self._pause(wait_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """`22.05.8` as (22, 5), for comparison; an unknown version is newer than all."""
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (9999,)

@@ -60,7 +60,7 @@ class Answer:
         raise SlurmFailed(
             f'{shown(self.argv)} refused (exit {self.code}) after {self.took_s:.1f}s: "{words}"',
             code=self.code,
-            stderr=self.stderr,
+            stderr=self.stderr or self.stdout,  # scontrol says some refusals on stdout
         )
 
 
@@ -147,6 +147,8 @@ def run_now(
     with process:
         try:
             streams = _read_until(process, began + deadline_s)
+            if _is_too_much(streams):
+                _kill_group(process.pid)
             process.wait(timeout=max(0.0, began + deadline_s - time.monotonic()))
         except (TimeoutError, subprocess.TimeoutExpired) as exc:
             _failed(count)
@@ -190,7 +192,7 @@ def _read_until(process: "subprocess.Popen[bytes]", deadline: float) -> dict[int
     with selectors.DefaultSelector() as selector:
         for fd, pipe in ((1, process.stdout), (2, process.stderr)):
             selector.register(_present(pipe), selectors.EVENT_READ, fd)
-        while selector.get_map() and all(len(s) <= OUTPUT_LIMIT_BYTES for s in streams.values()):
+        while selector.get_map() and not _is_too_much(streams):
             ready = selector.select(max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise TimeoutError
@@ -200,6 +202,10 @@ def _read_until(process: "subprocess.Popen[bytes]", deadline: float) -> dict[int
                 if not data:
                     selector.unregister(key.fileobj)
     return streams
+
+
+def _is_too_much(streams: Mapping[int, bytearray]) -> bool:
+    return any(len(stream) > OUTPUT_LIMIT_BYTES for stream in streams.values())
 
 
 def _present(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -239,7 +245,7 @@ def _failed(count: CallCount | None) -> None:
 def _judged(
     argv: Sequence[str], streams: Mapping[int, bytearray], code: int | None, took_s: float, count: CallCount | None
 ) -> Answer:
-    if any(len(stream) > OUTPUT_LIMIT_BYTES for stream in streams.values()):
+    if _is_too_much(streams):
         _failed(count)
         raise SlurmFailed(f"{shown(argv)} wrote more than {OUTPUT_LIMIT_BYTES} bytes and was stopped; ask for less")
     if code:

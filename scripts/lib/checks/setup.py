@@ -7,7 +7,7 @@ from pathlib import Path
 
 from product import packages, venv
 
-_TEST_PACKAGES = [
+TEST_PACKAGES = [
     "python3-venv",
     "slurmctld",
     "slurmd",
@@ -24,7 +24,7 @@ _TEST_PACKAGES = [
 def python_for_tests(*, with_cluster: bool) -> Path:
     """The Python of an environment in which everything can be run; says on stderr what it does."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        wanted = _TEST_PACKAGES if with_cluster else ["python3-venv"]
+        wanted = TEST_PACKAGES if with_cluster else ["python3-venv"]
         if packages.missing(wanted):
             print(f"installing: {' '.join(packages.missing(wanted))}", file=sys.stderr)
         packages.install(wanted)

@@ -1,0 +1,29 @@
+"""The one shape of every `--json` answer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from supervisor import __version__
+
+SCHEMA = 1
+
+
+def json_answer(
+    *,
+    conclusion: str,
+    blockers: Sequence[str] = (),
+    job_id: str = "",
+    run_id: str = "",
+    cluster: str = "",
+    log: str = "",
+    **more: Any,
+) -> str:
+    """One line of JSON: a conclusion that a person can act on, what stands in its way, who is meant, where to read on.
+
+    `cluster` is empty where Slurm did not name one, `log` is the run's event log. `more` is the command's own.
+    """
+    head = {"schema": SCHEMA, "version": __version__, "cluster": cluster, "job_id": job_id, "run_id": run_id}
+    body = {"log": log, "conclusion": conclusion, "blockers": list(blockers)}
+    return msgspec.json.encode({**head, **body, **more}).decode()

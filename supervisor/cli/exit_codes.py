@@ -1,0 +1,21 @@
+"""What the exit codes of `supervise` mean; `supervise sbatch` has sbatch's own once sbatch has run."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Documented for scripts that branch on them."""
+
+    OK = 0
+    FAILED = 1
+    """It was tried and did not work; the message says what to do."""
+    USAGE = 2
+    """What was asked for cannot be done as written."""
+    UNKNOWN = 3
+    """`diagnose`: no verdict."""
+    NOT_FOUND = 4
+    """No such run or job is known here."""
+    NO_SLURM = 5
+    """Slurm's commands are not on PATH."""
+    INTERRUPTED = 130
+    """Ctrl-C."""

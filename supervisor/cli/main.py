@@ -1,0 +1,106 @@
+"""The command `supervise`. Only the module of the command that was asked for is imported."""
+
+import importlib
+import sys
+from typing import Any, Final
+
+import click
+
+from supervisor import errors
+from supervisor.cli.exit_codes import ExitCode
+from supervisor.cli.options import SETTINGS, GlobalOptions
+
+COMMANDS: Final = {
+    "sbatch": ("sbatch", "submit a job under supervision: supervise sbatch train.sh"),
+    "run": ("run", "supervise a command in this allocation, or on this machine: supervise run -- python train.py"),
+    "why": ("why", "what happened to a run, and what to do: supervise why 81234"),
+    "status": ("status", "how a run is doing"),
+    "list": ("list_runs", "the runs that are known here"),
+    "report": ("report", "incidents of many runs, with their times"),
+    "diagnose": ("diagnose", "what a log or an evidence bundle says about a failure"),
+}
+"""Command: module of `supervisor.cli`, one line of help."""
+_EXIT: Final = (
+    (errors.UsageError, ExitCode.USAGE),
+    (errors.NoSuchRun, ExitCode.NOT_FOUND),
+    (errors.NoSlurm, ExitCode.NO_SLURM),
+)
+
+
+class _LazyGroup(click.Group):
+    """Knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx  # the same in every context
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"supervisor.cli.{COMMANDS[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table: importing all of them would take half a second."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _setting_options() -> list[click.Parameter]:
+    return [
+        click.Option([f"--{name.replace('_', '-')}", name], metavar=metavar, help=text)
+        for name, metavar, text in SETTINGS
+    ]
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        from supervisor import __version__
+
+        click.echo(f"supervise {__version__}")
+        ctx.exit()
+
+
+def _begin(*, quiet: bool, dry_run: bool, json: bool, **settings: str | None) -> None:
+    given = {name: value for name, value in settings.items() if value is not None}
+    click.get_current_context().obj = GlobalOptions(quiet=quiet, dry_run=dry_run, json=json, settings=given)
+
+
+cli: Final = _LazyGroup(
+    name="supervise",
+    callback=_begin,
+    params=[
+        click.Option(["-q", "--quiet"], is_flag=True, help="print nothing beyond the result"),
+        click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
+        click.Option(["--json"], is_flag=True, help="answer in JSON on stdout"),
+        click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version),
+        *_setting_options(),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help=(
+        "Run a training job on Slurm so that a fault costs seconds to minutes instead of a night.\n\n"
+        "Put it in front of sbatch: supervise --checkpoint /scratch/me/ck sbatch train.sh. "
+        "The options below stand before the command, in the script as #SUPERVISE lines, in the environment as "
+        "SUPERVISE_<OPTION>, or in ~/.config/supervise/config.toml."
+    ),
+)
+
+
+def main() -> None:
+    """Run `supervise`; errors of ours become one sentence on stderr and an exit code."""
+    try:
+        cli(prog_name="supervise")
+    except errors.SuperviseError as exc:
+        print(f"supervise: {exc}", file=sys.stderr)
+        sys.exit(exit_code(exc))
+
+
+def exit_code(exc: errors.SuperviseError) -> ExitCode:
+    """The exit code for an error that ends a command."""
+    return next((code for kind, code in _EXIT if isinstance(exc, kind)), ExitCode.FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Puts the supervisor together: every edge opened, in the order in which they need each other."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from supervisor.agent.runtime import build_runtime
+from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
+from supervisor.core.events import Event
+from supervisor.daemon.agent_launch import AgentFiles, agent_command, agent_environment
+from supervisor.daemon.agent_steps import AgentSteps
+from supervisor.daemon.clock import Clock
+from supervisor.daemon.keeper_link import KeeperLink
+from supervisor.daemon.output import Output
+from supervisor.daemon.roster import Roster
+from supervisor.daemon.surroundings import Surroundings
+from supervisor.daemon.tail import job_output
+from supervisor.daemon.world import World
+from supervisor.errors import NoSlurm, SlurmFailed
+from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.writer import Writer
+from supervisor.model.agent_config import AgentConfig
+from supervisor.model.base import encode
+from supervisor.settings import Settings
+from supervisor.slurm.absent import AbsentSlurm
+from supervisor.slurm.backend import Backend
+from supervisor.slurm.client import Slurm
+from supervisor.slurm.facts import SlurmConfig
+
+_log = logging.getLogger(__name__)
+
+_BOOT = Path(__file__).parents[1] / "agent" / "boot.py"
+_AGENT_LOG = "agent.log"
+_FIRST_ASK_S = 5.0
+_LOOPBACK = ("127.0.0.1", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basics:
+    """What is there before anything is opened."""
+
+    folder: Path
+    run: RunFile
+    settings: Settings
+    around: Surroundings
+    clock: Clock
+    keeper: KeeperLink
+    writer: Writer
+    post: Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The supervisor's edges, open."""
+
+    world: World
+    bus: OpenHub
+    agents: AgentSteps
+    address: str
+    """`host:port` of this node's slurmd; empty without Slurm."""
+
+
+async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
+    """Everything opened, left with the stack. Raises `BrokerFailed` where agents can be reached in no way."""
+    slurm: Backend = Slurm() if basics.around.is_slurm else AbsentSlurm()
+    runtime = asyncio.create_task(asyncio.to_thread(_runtime, basics.folder), name="runtime")
+    (host, port), config = await _ask_slurm(slurm, basics.around)
+    bus = await stack.enter_async_context(open_hub(_place(basics, host, config)))
+    address = f"{host}:{port}" if port else ""
+    roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
+    roster.expect(basics.around.nodes, basics.clock())
+    files = await _agent_files(basics, bus, address, await runtime)
+    agents = _agents(basics, bus, files, roster)
+    stack.push_async_callback(agents.close)
+    world = World(
+        folder=basics.folder,
+        run=basics.run,
+        settings=basics.settings,
+        around=basics.around,
+        clock=basics.clock,
+        slurm=slurm,
+        keeper=basics.keeper,
+        hub=bus.link,
+        roster=roster,
+        output=Output(paths=job_output(), keep_lines=basics.settings.log_lines),
+        writer=basics.writer,
+        post=basics.post,
+        folders=_folders(basics.run, basics.settings),
+    )
+    return Parts(world=world, bus=bus, agents=agents, address=address)
+
+
+async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig]:
+    """This node's address and the cluster's settings; a Slurm that gives no answer costs only what depends on them."""
+    if not around.is_slurm:
+        return _LOOPBACK, SlurmConfig()
+    address, config = await asyncio.gather(
+        slurm.node_address(around.here, deadline_s=_FIRST_ASK_S),
+        slurm.config(deadline_s=_FIRST_ASK_S),
+        return_exceptions=True,
+    )
+    for answer in (address, config):
+        if isinstance(answer, BaseException) and not isinstance(answer, (SlurmFailed, NoSlurm)):
+            raise answer
+    if isinstance(address, BaseException):
+        _log.warning("slurm.no_address node=%s reason=%s", around.here, address)
+        address = (str(around.here), 0)
+    return address, SlurmConfig() if isinstance(config, BaseException) else config
+
+
+def _place(basics: Basics, host: str, config: SlurmConfig) -> BusPlace:
+    first, last = config.srun_ports or (0, 0)
+    return BusPlace(
+        run=basics.run.run_id,
+        transport=basics.settings.transport,
+        address=host,
+        folder=local_folder(basics.around.raw_job_id),
+        secrets_file=basics.folder / "secrets",
+        lives_with=os.getppid(),
+        first_port=first,
+        last_port=last,
+    )
+
+
+def _runtime(folder: Path) -> Path:
+    path = folder / "runtime.tar"
+    if not path.exists():
+        build_runtime(path)
+    return path
+
+
+async def _agent_files(basics: Basics, bus: OpenHub, address: str, runtime: Path) -> AgentFiles:
+    told = AgentConfig(
+        run_id=basics.run.run_id,
+        job_id=basics.around.raw_job_id,
+        nodes=basics.around.nodes,
+        lease_s=basics.settings.lease_s,
+        run_dir=str(basics.folder),
+        folders=_folders(basics.run, basics.settings),
+        batch_host=basics.around.here,
+        slurmd_address=address,
+    )
+    # One file for each job: the successor's agents must not be told the predecessor's broker.
+    config = basics.folder / f"agent-{basics.around.raw_job_id}.json"
+    basics.writer.write(config, encode(bus.agent_config(told)), mode=0o600)
+    await basics.writer.flushed(_FIRST_ASK_S)
+    return AgentFiles(boot=_BOOT, runtime=runtime, config=config)
+
+
+def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, roster: Roster) -> AgentSteps:
+    pipes = local_folder(basics.around.raw_job_id) / "stdout" if bus.transport == "stdout" else None
+
+    def ended(nodes: tuple[str, ...]) -> None:
+        for event in roster.step_ended(nodes, basics.clock()):  # type: ignore[arg-type]  # names of nodes
+            basics.post(event)
+
+    return AgentSteps(
+        command=lambda nodes: agent_command(
+            basics.around, nodes, files, memory_mb=basics.settings.agent_memory_mb, pipes=pipes
+        ),
+        environment=agent_environment(basics.around, os.environ),
+        log_path=basics.folder / _AGENT_LOG,
+        clock=basics.clock,
+        ended=ended,
+    )
+
+
+def _folders(run: RunFile, settings: Settings) -> tuple[str, ...]:
+    """What each node must reach. A URL is the checkpoint finder's to judge."""
+    wanted = [run.workdir, settings.checkpoint]
+    return tuple(dict.fromkeys(place for place in wanted if place.startswith("/") and Path(place).is_dir()))

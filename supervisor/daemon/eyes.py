@@ -1,0 +1,94 @@
+"""Eyes: each turns what one source says into events, for ever."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from supervisor.core.events import AttemptEnded, AttemptStarted, Event, KeeperReported, RankFailed, SignalReceived
+from supervisor.daemon.agent_steps import AgentSteps
+from supervisor.daemon.keeper_link import Ended, KeeperState, Refused, Signalled, Started
+from supervisor.daemon.world import World
+from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, Status, Stopped
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 0.25
+"""Between two looks at the clock and at the job's output: a rank's crash is seen within this."""
+
+
+async def watch_agents(world: World, agents: AgentSteps) -> None:
+    """What agents say."""
+    async for message in world.hub.received():
+        _post_all(world, _heard(world, agents, message))
+
+
+async def watch_time(world: World) -> None:
+    """Silence, standstill and the job's output: what shows only when somebody looks."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        events = await world.output.read(world.clock())
+        for event in events:
+            if isinstance(event, RankFailed):
+                world.roster.rank_failed(world.clock())
+        silent = world.roster.tick(world.clock(), stall_s=world.settings.stall_s)
+        _post_all(world, [*events, *silent])
+
+
+async def watch_keeper(world: World) -> None:
+    """What the keeper says; ends when the keeper is gone."""
+    async for report in world.keeper.reports():
+        event = _reported(world, report)
+        if event is not None:
+            world.post(event)
+
+
+def _post_all(world: World, events: Iterable[Event]) -> None:
+    for event in events:
+        world.post(event)
+
+
+def _heard(world: World, agents: AgentSteps, message: FromAgent) -> list[Event]:
+    now = world.clock()
+    match message:
+        case Status():
+            if message.state == "up":
+                agents.heard(message.node)
+            else:
+                world.answers.give_up(message.node)
+            return world.roster.status(message, now)
+        case Beats():
+            return world.roster.beats(message, now)
+        case Stopped() | Checked():
+            world.answers.arrived(message)
+        case RankGone():
+            _log.info("rank.gone node=%s rank=%d step=%d", message.node, message.rank, message.step)
+        case Fenced():
+            _log.warning("agent.fenced node=%s attempt=%d killed=%d", message.node, message.attempt, message.killed)
+    return []
+
+
+def _reported(world: World, report: KeeperState | Started | Ended | Signalled | Refused) -> Event | None:
+    now = world.clock()
+    match report:
+        case KeeperState():
+            world.adopt_attempt(report.attempt, report.pid if report.alive else 0)
+            return KeeperReported(
+                at=now,
+                attempt=report.attempt,
+                is_alive=report.alive,
+                code=report.code,
+                signal=report.signal,
+                is_unsupervised=report.unsupervised,
+                signals=report.signals,
+            )
+        case Started():
+            world.script_pid = report.pid
+            return AttemptStarted(at=now, attempt=report.attempt, pid=report.pid)
+        case Ended():
+            world.script_pid = 0
+            return AttemptEnded(at=now, attempt=report.attempt, code=report.code, signal=report.signal)
+        case Signalled():
+            return SignalReceived(at=now, number=report.number, whole_step=report.whole)
+        case Refused():
+            _log.error("keeper.refused reason=%s", report.why)
+            return None

@@ -1,0 +1,55 @@
+"""Starts the script through the keeper, with the environment of this attempt."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from supervisor.core.instructions import LaunchAttempt
+from supervisor.daemon.world import World
+from supervisor.model.base import encode
+from supervisor.slurm.environment import DEFAULT_PATH, Attempt, Shim, attempt_environment, parse_environ
+from supervisor.slurm.shim import install_shim
+
+_log = logging.getLogger(__name__)
+
+
+def launch(world: World, order: LaunchAttempt) -> None:
+    """Ask the keeper to start the attempt; its answer comes with the keeper's reports."""
+    base = _environment_of_the_job()
+    attempt = Attempt(
+        run_id=world.run.run_id,
+        attempt=order.attempt,
+        nodes=order.nodes if world.around.is_slurm else (),
+        hidden=order.hidden,
+        resume_from=order.resume_from,
+        resume_step=order.resume_step,
+        incident=order.incident,
+        beat_folder=str(_beat_folder(world.folder)),
+        shim=_shim(world, base) if order.hidden else None,
+    )
+    changes = attempt_environment(base, attempt)
+    world.begin_attempt(order.attempt)
+    world.writer.write(world.attempt_folder(order.attempt) / "environment.json", encode(changes))
+    world.keeper.start(order.attempt, changes.set, changes.unset)
+
+
+def _environment_of_the_job() -> Mapping[str, str]:
+    """What Slurm gave to the batch script: our own copy has what Python added to it."""
+    try:
+        return parse_environ(Path(f"/proc/{os.getppid()}/environ").read_bytes())
+    except OSError:
+        return dict(os.environ)
+
+
+def _shim(world: World, base: Mapping[str, str]) -> Shim | None:
+    try:
+        return install_shim(world.folder / "shim", path=base.get("PATH", DEFAULT_PATH))
+    except OSError as exc:
+        _log.warning("shim.not_installed reason=%s", exc)
+        return None
+
+
+def _beat_folder(run_folder: Path) -> Path:
+    """A folder with `supervise_beat.py` alone: nothing else of ours becomes importable in ranks."""
+    return run_folder / "beat"

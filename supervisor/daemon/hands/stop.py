@@ -1,0 +1,153 @@
+"""Stops an attempt with proof.
+
+The order is measured: a killed srun holds its step's resources for 2.3 s more, so the tasks end first while the script
+is frozen (it must not run its next line) and srun lives to see them end; then the script's own tree; then the proof.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from typing import Literal
+
+from supervisor.agent.processes import Process, Scanner, send_signal
+from supervisor.agent.stop import stop_ranks
+from supervisor.core.events import Stopped
+from supervisor.core.instructions import StopAttempt
+from supervisor.daemon.script_tree import ScriptTree
+from supervisor.daemon.world import World
+from supervisor.errors import BrokerFailed, NoSlurm, SlurmFailed
+from supervisor.model.ids import NodeName
+from supervisor.model.wire import Stopped as NodeStopped
+from supervisor.model.wire import StopRanks
+from supervisor.slurm.commands import AGENT_STEP
+
+_LAUNCHERS_S = 1.5
+"""For sruns to end once their tasks have."""
+_ANSWER_S = 4.0
+"""For a node's answer, beyond the grace."""
+_STEPS_S = 3.0
+"""For Slurm to forget steps whose tasks are gone."""
+_STEPS_LOST_S = 0.3
+"""With a lost node: Slurm keeps its step until it notices, and a relaunch need not wait for that."""
+_POLL_S = 0.1
+
+_Part = Literal["tasks", "all"]
+
+
+async def stop(world: World, order: StopAttempt) -> Stopped:
+    """Everything of the attempt is gone on every reachable node, or the answer says where it is not."""
+    try:
+        async with asyncio.timeout(world.settings.stop_deadline_s):
+            return await _Stop(world, order).run()
+    except TimeoutError:
+        return Stopped(
+            at=world.clock(),
+            attempt=order.attempt,
+            is_proven=False,
+            unreachable=order.lost,
+            text=f"not within {world.settings.stop_deadline_s:.0f} s",
+        )
+
+
+class _Stop:
+    """One stop, from the freeze to the proof."""
+
+    def __init__(self, world: World, order: StopAttempt) -> None:
+        self._world = world
+        self._order = order
+        self._here = world.around.here
+        self._asked = [name for name in order.nodes if name not in order.lost]
+
+    async def run(self) -> Stopped:
+        tree = ScriptTree(self._world.script_pid)
+        tree.freeze()
+        try:
+            answers = await self._end_processes("tasks")
+            await tree.launchers_gone(_LAUNCHERS_S)
+        finally:
+            # Whatever happens here, a frozen script never stays behind: it goes on, to its end.
+            tree.thaw_and_terminate()
+        await tree.end(self._world.settings.stop_grace_s)
+        answers |= await self._end_processes("all")
+        return self._judged(answers, await self._end_steps())
+
+    async def _end_processes(self, part: _Part) -> dict[NodeName, NodeStopped]:
+        """Answers by node; the batch host is swept by this process itself, with or without an agent there."""
+        command = StopRanks(
+            ask=uuid.uuid4().hex,
+            attempt=self._order.attempt,
+            grace_s=self._world.settings.stop_grace_s,
+            part=part,
+        )
+        here, others = await asyncio.gather(self._end_here(command), self._end_elsewhere(command))
+        return {**others, self._here: here}
+
+    async def _end_here(self, command: StopRanks) -> NodeStopped:
+        scanner = Scanner(run_id=self._world.run.run_id, job_id=self._world.around.raw_job_id)
+
+        async def scan() -> tuple[Process, ...]:
+            return await asyncio.to_thread(scanner.scan, is_thorough=True)
+
+        return await stop_ranks(command, node=self._here, scan=scan, send=send_signal)
+
+    async def _end_elsewhere(self, command: StopRanks) -> dict[NodeName, NodeStopped]:
+        others = [name for name in self._asked if name != self._here]
+        self._world.answers.expect(command.ask, others)
+        for name in others:
+            try:
+                await self._world.hub.command(name, command, attempt=self._order.attempt)
+            except BrokerFailed:
+                break  # nobody will answer: no proof, and the machine decides what that means
+        answers = await self._world.answers.collect(command.ask, deadline_s=command.grace_s + _ANSWER_S)
+        return {name: answer for name, answer in answers.items() if isinstance(answer, NodeStopped)}
+
+    async def _end_steps(self) -> list[str] | None:
+        """Steps of the user's that live on after a scancel; None: Slurm could not be asked."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + (_STEPS_LOST_S if self._order.lost else _STEPS_S)
+        is_cancelled = False
+        while True:
+            try:
+                steps = await self._users_steps()
+                if not steps or loop.time() > ends:
+                    return steps
+                if not is_cancelled:
+                    await self._world.slurm.cancel_steps(steps, deadline_s=self._world.settings.slurm_deadline_s)
+                    is_cancelled = True
+            except (SlurmFailed, NoSlurm):
+                return None
+            await asyncio.sleep(_POLL_S)
+
+    async def _users_steps(self) -> list[str]:
+        if not self._world.around.is_slurm:
+            return []
+        found = await self._world.slurm.steps(
+            self._world.around.job_id, deadline_s=self._world.settings.slurm_deadline_s
+        )
+        return [step.step_id for step in found if step.is_launched and step.name != AGENT_STEP]
+
+    def _judged(self, answers: dict[NodeName, NodeStopped], steps: list[str] | None) -> Stopped:
+        left = tuple(sorted(name for name, answer in answers.items() if answer.left))
+        silent = {name for name in self._asked if name not in answers}
+        return Stopped(
+            at=self._world.clock(),
+            attempt=self._order.attempt,
+            is_proven=not left and not silent and not self._steps_elsewhere(steps),
+            unkillable=left,
+            unreachable=tuple(sorted(silent | set(self._order.lost))),
+            text=_text(left, silent, steps),
+        )
+
+    def _steps_elsewhere(self, steps: list[str] | None) -> bool:
+        """Steps still listed matter only where no node is lost: Slurm lists a dead node's step until it notices."""
+        return bool(steps) and not self._order.lost
+
+
+def _text(left: Iterable[NodeName], silent: Iterable[NodeName], steps: list[str] | None) -> str:
+    parts = [f"processes live on at {name}" for name in left]
+    parts += [f"{name} gives no answer" for name in sorted(silent)]
+    if steps:
+        parts.append(f"steps live on: {', '.join(steps)}")
+    if steps is None:
+        parts.append("Slurm could not be asked for its steps")
+    return "; ".join(parts)

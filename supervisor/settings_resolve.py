@@ -1,0 +1,138 @@
+"""Where each setting comes from: defaults, files, environment, `#SUPERVISE` lines, command line; later ones win.
+
+Everything is validated together, so that a user sees all complaints at once, each with the setting and its source.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from supervisor.errors import UsageError
+from supervisor.model.base import plain
+from supervisor.settings import Settings
+from supervisor.slurm.directives import Argument
+
+SITE_FILE: Final = Path("/etc/supervise/config.toml")
+COMMAND_LINE: Final = "command line"
+_FIELDS: Final = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+_AT_LEAST: Final[Mapping[str, float]] = {name: 0.0 for name, kind in _FIELDS.items() if kind in (int, float)}
+# A deadline of nothing would give up before it begins.
+_ABOVE_ZERO: Final = frozenset(name for name in _FIELDS if name.endswith("_deadline_s")) - {"ranks_deadline_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One value from one place; text is converted, values of a file must have the right type."""
+
+    name: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The settings, and for each that is not a default the place it came from."""
+
+    settings: Settings
+    origin: dict[str, str]
+
+
+def resolve(given: Iterable[Given]) -> Resolved:
+    """The settings after all sources, weakest first. Raises `UsageError` with every complaint."""
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    complaints: list[str] = []
+    for item in given:
+        try:
+            values[item.name] = _converted(item)
+            origin[item.name] = item.source
+        except _Complaint as exc:
+            complaints.append(f"{item.name} = {item.value!r} ({item.source}): {exc}")
+    if complaints:
+        raise UsageError("; ".join(complaints))
+    settings = Settings(**values)
+    return Resolved(settings, {name: place for name, place in origin.items() if name in values})
+
+
+def from_files(env: Mapping[str, str]) -> list[Given]:
+    """The values of the site's file and the user's (`SUPERVISE_CONFIG` names another than ~/.config/supervise)."""
+    own = env.get("SUPERVISE_CONFIG")
+    home = env.get("XDG_CONFIG_HOME") or f"{env.get('HOME', '/nonexistent')}/.config"
+    user = Path(own) if own else Path(home) / "supervise/config.toml"
+    return [*_from_file(SITE_FILE, must_exist=False), *_from_file(user, must_exist=bool(own))]
+
+
+def from_environment(env: Mapping[str, str]) -> list[Given]:
+    """`SUPERVISE_MAX_RESTARTS=5` and the like; an empty variable counts as not set."""
+    named = ((name, f"SUPERVISE_{name.upper()}") for name in _FIELDS)
+    return [Given(name, env[variable], variable) for name, variable in named if env.get(variable)]
+
+
+def from_directives(arguments: Sequence[Argument]) -> list[Given]:
+    """`#SUPERVISE --spares 1` lines, written as on the command line."""
+    return list(_paired(arguments))
+
+
+def from_options(options: Mapping[str, str]) -> list[Given]:
+    """What was given on the command line."""
+    return [Given(name, value, COMMAND_LINE) for name, value in options.items()]
+
+
+class _Complaint(ValueError):
+    """One value that cannot be taken; never leaves this module."""
+
+
+def _converted(item: Given) -> Any:
+    if item.name not in _FIELDS:
+        raise _Complaint(f"there is no such setting; there are {', '.join(_FIELDS)}")
+    try:
+        value = msgspec.convert(item.value, _FIELDS[item.name], strict=False)
+    except msgspec.ValidationError as exc:
+        raise _Complaint(str(exc)) from exc
+    least = _AT_LEAST.get(item.name)
+    if least is not None and (not least <= value < float("inf")):
+        raise _Complaint("must be 0 or more")
+    if item.name in _ABOVE_ZERO and value == 0:
+        raise _Complaint("must be more than 0 seconds")
+    if item.name == "max_lost_share" and value > 1:
+        raise _Complaint("is a share: at most 1")
+    return value
+
+
+def _from_file(path: Path, *, must_exist: bool) -> Iterator[Given]:
+    """Raises `UsageError` for a file that is no TOML, or is named but cannot be read."""
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as exc:
+        if must_exist:
+            raise UsageError(f"SUPERVISE_CONFIG={path} cannot be read: {exc.strerror}") from exc
+        return
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
+        raise UsageError(f"{path} cannot be read: {exc}") from exc
+    yield from (Given(name.replace("-", "_"), value, str(path)) for name, value in read.items())
+
+
+def _paired(arguments: Sequence[Argument]) -> Iterator[Given]:
+    """Options with their values; each takes one, after `=` or as the next word of the same line."""
+    rest = list(arguments)
+    while rest:
+        first = rest.pop(0)
+        source = f"#SUPERVISE in line {first.line}"
+        name, equals, value = first.text.removeprefix("--").partition("=")
+        if not first.text.startswith("--"):
+            raise UsageError(f"{source}: {first.text!r} is no option; write --{first.text} or --name value")
+        if not equals:
+            if not rest or rest[0].line != first.line:
+                raise UsageError(f"{source}: {first.text} has no value")
+            value = rest.pop(0).text
+        yield Given(name.replace("-", "_"), value, source)
+
+
+def shown(resolved: Resolved) -> list[str]:
+    """One line for each setting: value and, where it is no default, its source."""
+    values = {**{name: getattr(resolved.settings, name) for name in _FIELDS}, **plain(resolved.settings)}
+    return [f"{name} = {value!r}  ({resolved.origin.get(name, 'default')})" for name, value in values.items()]

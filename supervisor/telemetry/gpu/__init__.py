@@ -1,0 +1,1 @@
+"""Readers of accelerators, one module per maker."""
