@@ -132,18 +132,27 @@ class Scanner:
         if pid in self.unreadable:
             return None
         self.reading = pid
-        text = self._read(f"{pid}/environ")
+        text = self._environment(pid)
         self.reading = None
         return parse_marks(dict(_words(text)), self._marks)
 
+    def _environment(self, pid: int) -> bytes:
+        """The first thread's, or where that has ended already, another's."""
+        if text := self._read(f"{pid}/environ"):
+            return text
+        others = (self._read(f"{pid}/task/{thread}/environ") for thread in self._threads(pid))
+        return next((text for text in others if text), b"")
+
     def _thread_states(self, pid: int) -> set[str]:
         """States of a process whose first thread has ended: the others may live, or hang in the driver."""
-        states: set[str] = set()
-        with suppress(OSError):
-            for thread in os.listdir(f"{self._proc}/{pid}/task"):  # noqa: PTH208 - see _read
-                if stat := _parse_stat(self._read(f"{pid}/task/{thread}/stat")):
-                    states.add(stat.state)
-        return states
+        stats = (_parse_stat(self._read(f"{pid}/task/{thread}/stat")) for thread in self._threads(pid))
+        return {stat.state for stat in stats if stat is not None}
+
+    def _threads(self, pid: int) -> list[str]:
+        try:
+            return os.listdir(f"{self._proc}/{pid}/task")  # noqa: PTH208 - see _read
+        except OSError:
+            return []
 
     def _lineage(self, pid: int) -> Iterable[int]:
         while pid > 0:

@@ -238,11 +238,12 @@ def _own(page: mmap.mmap, rank: int) -> bool:
 
 
 def started_at(pid: int) -> int:
-    """The process's start in clock ticks since boot; 0 when there is no such process."""
+    """The process's start in clock ticks since boot; 0 when there is no such process, or only its unreaped rest."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - see make_folder
-            # The name in brackets may hold anything; the start is the 20th word behind it.
-            return int(file.read().rpartition(b")")[2].split()[19])
+            # The name in brackets may hold anything; the state and the start are the 1st and 20th word behind it.
+            words = file.read().rpartition(b")")[2].split()
+            return 0 if words[0] in (b"Z", b"X") else int(words[19])
     except (OSError, ValueError, IndexError):
         return 0
 

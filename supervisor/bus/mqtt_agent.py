@@ -76,6 +76,7 @@ class MqttAgentLink:
         if self._task is None:
             return
         if self._is_up:
+            self._is_up = False
             self._say_status(self._will())  # a broker says no will of those who leave in order
         try:
             with contextlib.suppress(TimeoutError):

@@ -16,7 +16,7 @@ def promise(run: RunFile, *, job_id: str, checkpoints: str, notes: Sequence[str]
     sentences = [
         f"run {run.run_id}; {_acts(run)}",
         *_array(run),
-        f"A restart runs the script again from line 1. {checkpoints}".rstrip(),
+        *([checkpoints] if checkpoints else []),
         f"Watch: supervise status {watched}    Afterwards: supervise why {watched}",
         *notes,
     ]
@@ -45,7 +45,8 @@ def _acts(run: RunFile) -> str:
         f"{settings.max_restarts_without_progress} in a row without progress",
         f"{settings.max_lost_share:.0%} of the node-hours",
     ]
-    return f"acts on node, network and GPU faults ({', '.join(limits)}); stops on faults of the program.{_spares(run)}"
+    acts = f"acts on node, network and GPU faults by running the script again from line 1 ({', '.join(limits)})"
+    return f"{acts}; stops on faults of the program.{_spares(run)}"
 
 
 def _spares(run: RunFile) -> str:

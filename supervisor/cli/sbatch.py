@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
 from supervisor.cli import show_submission
 from supervisor.cli.options import SETTINGS, GlobalOptions
@@ -156,7 +157,7 @@ def _workdir(env: Mapping[str, str]) -> str:
 
 
 def _settings(given: GlobalOptions, request: Request) -> Resolved:
-    return resolve(
+    resolved = resolve(
         [
             *from_files(request.env),
             *from_environment(request.env),
@@ -164,12 +165,23 @@ def _settings(given: GlobalOptions, request: Request) -> Resolved:
             *from_options(given.settings),
         ]
     )
+    where = resolved.settings.checkpoint
+    if not where or "://" in where:
+        return resolved
+    # Whoever reads it later stands in another folder.
+    absolute = str(_job_folder(request) / where)
+    return Resolved(msgspec.structs.replace(resolved.settings, checkpoint=absolute), resolved.origin)
+
+
+def _job_folder(request: Request) -> Path:
+    """The working folder of the job."""
+    return Path(request.workdir) / request.options.get("chdir", "")
 
 
 def _place(request: Request) -> Place:
     """Raises `RunFolderUnusable` where this installation has no keeper."""
     run_id = run_id_for(request.job_name, "".join(_SUFFIX_LETTERS[byte % 32] for byte in os.urandom(5)))
-    base = base_folder(Path(request.workdir) / request.options.get("chdir", ""), request.env)
+    base = base_folder(_job_folder(request), request.env)
     return Place(
         run_id=run_id,
         folder=str(base / run_id),

@@ -8,6 +8,7 @@ from typing import Literal
 from supervisor.model.base import Fact
 from supervisor.model.facts import Choice, JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
+from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Verdict
 from supervisor.model.wire import NodeFacts
 
@@ -45,6 +46,12 @@ class Carried(Fact, frozen=True, kw_only=True):
     """The furthest step when it happened."""
     excluded: tuple[NodeName, ...] = ()
     """Nodes excluded by us so far, not by the user."""
+    planned: int = 0
+    """How many of `incidents` were planned stops: no interruptions."""
+    checkpoint_step: int | None = None
+    """The newest whole checkpoint that was ever chosen: from then on "none" is not believed."""
+    open_incident: IncidentRecord | None = None
+    """The interruption that the new job recovers from; it is closed when the furthest step is reached again."""
 
 
 class SupervisorStarted(Fact, frozen=True, kw_only=True, tag="supervisor_started"):
@@ -244,7 +251,7 @@ class Requeued(Fact, frozen=True, kw_only=True, tag="requeued"):
 
 
 class Tick(Fact, frozen=True, kw_only=True, tag="tick"):
-    """Once a second, never recorded: deadlines are judged here."""
+    """Deadlines are judged here. Recorded only when something was decided, so that a replay decides the same."""
 
     at: float
 

@@ -5,7 +5,7 @@ a hand that never answers does not hold the run. Carrying out an instruction twi
 """
 
 from supervisor.model.base import Fact
-from supervisor.model.ids import AttemptNo, IncidentNo, NodeName
+from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName
 from supervisor.model.records import IncidentRecord
 
 
@@ -20,6 +20,8 @@ class ChooseCheckpoint(Fact, frozen=True, kw_only=True, tag="choose_checkpoint")
     """Find the newest whole checkpoint; answered by `CheckpointChosen`."""
 
     attempt: AttemptNo
+    known_step: int | None = None
+    """A step that is known to have been saved there: an empty listing is not believed then."""
 
 
 class LaunchAttempt(Fact, frozen=True, kw_only=True, tag="launch_attempt"):
@@ -51,6 +53,11 @@ class Collect(Fact, frozen=True, kw_only=True, tag="collect"):
     incident: IncidentNo
     attempt: AttemptNo
     lost_nodes: tuple[NodeName, ...] = ()
+    code: int | None = None
+    signal: int | None = None
+    """How the script ended, where it has."""
+    is_cancelled: bool = False
+    """The whole job was told to end, and neither its time limit nor a preemption explains that."""
 
 
 class StopAttempt(Fact, frozen=True, kw_only=True, tag="stop_attempt"):
@@ -77,6 +84,14 @@ class Submit(Fact, frozen=True, kw_only=True, tag="submit"):
     """
 
     exclude: tuple[NodeName, ...]
+    after_this_job: bool = False
+    """Something of this job may still live: the successor must not begin before it has ended (`afterany`)."""
+
+
+class CancelJob(Fact, frozen=True, kw_only=True, tag="cancel_job"):
+    """Cancel a successor that is not wanted any more: the user has cancelled the run. Has no answer."""
+
+    job_id: JobId
 
 
 class Requeue(Fact, frozen=True, kw_only=True, tag="requeue"):
@@ -123,6 +138,7 @@ Instruction = (
     | StopAttempt
     | Shrink
     | Submit
+    | CancelJob
     | Requeue
     | Finish
     | Say

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from supervisor.agent.runtime import build_runtime
 from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
@@ -25,6 +26,7 @@ from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.base import encode
+from supervisor.model.ids import NodeName
 from supervisor.settings import Settings
 from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
@@ -32,6 +34,7 @@ from supervisor.slurm.client import Slurm
 from supervisor.slurm.facts import SlurmConfig
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 _BOOT = Path(__file__).parents[1] / "agent" / "boot.py"
 _AGENT_LOG = "agent.log"
@@ -62,20 +65,20 @@ class Parts:
     agents: AgentSteps
     address: str
     """`host:port` of this node's slurmd; empty without Slurm."""
+    walltime_at: float | None
+    """When the time limit ends the job; None: unknown or never."""
 
 
 async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     """Everything opened, left with the stack. Raises `BrokerFailed` where agents can be reached in no way."""
     slurm: Backend = Slurm() if basics.around.is_slurm else AbsentSlurm()
     runtime = asyncio.create_task(asyncio.to_thread(_runtime, basics.folder), name="runtime")
-    (host, port), config = await _ask_slurm(slurm, basics.around)
+    (host, port), config, walltime_at = await _ask_slurm(slurm, basics.around)
     bus = await stack.enter_async_context(open_hub(_place(basics, host, config)))
     address = f"{host}:{port}" if port else ""
     roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
     roster.expect(basics.around.nodes, basics.clock())
     files = await _agent_files(basics, bus, address, await runtime)
-    agents = _agents(basics, bus, files, roster)
-    stack.push_async_callback(agents.close)
     world = World(
         folder=basics.folder,
         run=basics.run,
@@ -91,25 +94,32 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         post=basics.post,
         folders=_folders(basics.run, basics.settings),
     )
-    return Parts(world=world, bus=bus, agents=agents, address=address)
+    agents = _agents(basics, bus, files, world)
+    stack.push_async_callback(agents.close)
+    return Parts(world=world, bus=bus, agents=agents, address=address, walltime_at=walltime_at)
 
 
-async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig]:
-    """This node's address and the cluster's settings; a Slurm that gives no answer costs only what depends on them."""
+async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig, float | None]:
+    """This node's address, the cluster's settings and when the time limit ends the job.
+
+    A Slurm that gives no answer costs only what depends on it.
+    """
     if not around.is_slurm:
-        return _LOOPBACK, SlurmConfig()
-    address, config = await asyncio.gather(
-        slurm.node_address(around.here, deadline_s=_FIRST_ASK_S),
-        slurm.config(deadline_s=_FIRST_ASK_S),
-        return_exceptions=True,
+        return _LOOPBACK, SlurmConfig(), None
+    address, config, job = await asyncio.gather(
+        _or_none(slurm.node_address(around.here, deadline_s=_FIRST_ASK_S)),
+        _or_none(slurm.config(deadline_s=_FIRST_ASK_S)),
+        _or_none(slurm.job(around.job_id, deadline_s=_FIRST_ASK_S)),
     )
-    for answer in (address, config):
-        if isinstance(answer, BaseException) and not isinstance(answer, (SlurmFailed, NoSlurm)):
-            raise answer
-    if isinstance(address, BaseException):
-        _log.warning("slurm.no_address node=%s reason=%s", around.here, address)
-        address = (str(around.here), 0)
-    return address, SlurmConfig() if isinstance(config, BaseException) else config
+    return address or (str(around.here), 0), config or SlurmConfig(), job.end_time if job else None
+
+
+async def _or_none(asked: Awaitable[_T]) -> _T | None:
+    try:
+        return await asked
+    except (SlurmFailed, NoSlurm) as exc:
+        _log.warning("slurm.no_answer reason=%s", exc)
+        return None
 
 
 def _place(basics: Basics, host: str, config: SlurmConfig) -> BusPlace:
@@ -151,12 +161,12 @@ async def _agent_files(basics: Basics, bus: OpenHub, address: str, runtime: Path
     return AgentFiles(boot=_BOOT, runtime=runtime, config=config)
 
 
-def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, roster: Roster) -> AgentSteps:
+def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> AgentSteps:
     pipes = local_folder(basics.around.raw_job_id) / "stdout" if bus.transport == "stdout" else None
 
-    def ended(nodes: tuple[str, ...]) -> None:
-        for event in roster.step_ended(nodes, basics.clock()):  # type: ignore[arg-type]  # names of nodes
-            basics.post(event)
+    def ended(nodes: tuple[NodeName, ...]) -> None:
+        for event in world.roster.step_ended(nodes, basics.clock()):
+            world.post(event)
 
     return AgentSteps(
         command=lambda nodes: agent_command(

@@ -39,6 +39,8 @@ class Driver:
         self._clock = clock
         self._carry_out = carry_out
         self._policy = LogPolicy()
+        self.on_change: Callable[[State], None] = lambda _: None
+        """Called after each event that changed the state or led to an instruction."""
         # Unbounded on purpose: its sources are bounded (one beat message per node and second leads to at most a few
         # events), and an event that is dropped would be a decision not taken.
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
@@ -59,10 +61,13 @@ class Driver:
             self.post(Tick(at=self._clock()))
 
     async def _step(self, event: Event) -> None:
-        self.state, instructions = handle(self.state, event, self._settings)
+        before = self.state
+        self.state, instructions = handle(before, event, self._settings)
         for kept in self._policy.kept(event, decides=bool(instructions)):
             self._log.append(kept)
         if any(isinstance(instruction, _DECISIONS) for instruction in instructions):
             await self._log.flushed(_FLUSH_S)
         for instruction in instructions:
             self._carry_out(instruction)
+        if self.state is not before or instructions:
+            self.on_change(self.state)

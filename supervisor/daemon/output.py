@@ -14,7 +14,6 @@ from supervisor.model.ids import AttemptNo
 _READ_S = 2.0
 _LINE_BYTES = 4096
 """What is kept of one line."""
-_BEHIND_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
@@ -24,6 +23,8 @@ class Output:
     paths: list[Path]
     keep_lines: int
     attempt: AttemptNo = NO_ATTEMPT
+    count: int = 0
+    """Lines read so far."""
     _tails: list[Tail] = field(default_factory=list)
     _scanners: list[LineScanner] = field(default_factory=list)
     _kept: deque[str] = field(default_factory=deque)
@@ -74,6 +75,7 @@ class Output:
                 continue
             for line in data.decode(errors="replace").splitlines():
                 self._kept.append(line[:_LINE_BYTES])
+                self.count += 1
             for hit in scanner.feed(data):
                 events += self._events_of(hit, now)
         return events

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from supervisor.diagnose.labels import expand_tasks, nccl_place, rank_inside, split_label
-from supervisor.diagnose.signatures import Catalogue, Kind, Signature, catalogue
+from supervisor.diagnose.signatures import Catalogue, Kind, Role, Signature, catalogue
 from supervisor.model.ids import NodeName, Rank
 
 _LINE_CHARS = 4096
@@ -24,7 +24,7 @@ class Hit:
     root: bool
     """The line shows why something failed, not only that it did."""
     cause: str = ""
-    role: str = "context"
+    role: Role = "context"
     weight: float = 0.0
     rank: Rank | None = None
     node: NodeName | None = None
@@ -34,6 +34,8 @@ class Hit:
     gpu: int | None = None
     pci: str | None = None
     file: str | None = None
+    names: str = ""
+    """Nodes in Slurm's short form, where the line names several."""
 
 
 @dataclass(slots=True)
@@ -94,6 +96,7 @@ def _hits(line: str, signature: Signature, match: re.Match[str]) -> tuple[Hit, .
             gpu=gpu if gpu is not None else (place[1] if place else None),
             pci=named.get("pci"),
             file=named.get("file"),
+            names="" if node else (named.get("node") or ""),
         )
         for rank in ranks
     )

@@ -42,7 +42,7 @@ class Runner(Protocol):
     """`process.run`, or a fake of it."""
 
     def __call__(
-        self, argv: Sequence[str], *, deadline_s: float, env: Mapping[str, str], count: CallCount
+        self, argv: Sequence[str], /, *, deadline_s: float, env: Mapping[str, str], count: CallCount
     ) -> Awaitable[Answer]:
         """The command's answer."""
 
@@ -161,7 +161,7 @@ class Slurm:
         began = self._now()
         if job in self._shrunk:
             config = await self.config(deadline_s=deadline_s)
-            if not config.keeps_accounts and _release(config.version) <= _LOCKS_AFTER_SHRINK:
+            if not config.keeps_accounts and parse.parse_release(config.version) <= _LOCKS_AFTER_SHRINK:
                 raise SlurmFailed(
                     f"Slurm {config.version} without accounting lets nobody change job {job} after its first shrink"
                 )
@@ -193,9 +193,3 @@ class Slurm:
                     raise
             await self._pause(wait_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """`22.05.8` as (22, 5), for comparison; an unknown version is newer than all."""
-    parts = version.split(".")[:2]
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (9999,)

@@ -141,6 +141,12 @@ def parse_limit(text: str) -> float | None:
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
+def parse_release(version: str) -> tuple[int, ...]:
+    """`22.05.8` (and pyslurm's `22.5.3`) as (22, 5), for comparison; an unknown version is newer than all."""
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (9999,)
+
+
 def _records(text: str, key: str) -> Iterator[dict[str, str]]:
     """The fields of each record; a line that starts no record belongs to the one above (a comment's newline)."""
     for record in re.split(rf"^(?={key}=)", text, flags=re.MULTILINE):
@@ -178,7 +184,7 @@ def _job(fields: Fields) -> JobFacts:
         partition=_given(fields, "Partition"),
         requeue=fields.get("Requeue") != "0",
         std_out=_given(fields, "StdOut"),
-        std_err=_given(fields, "StdErr"),
+        std_err=_given(fields, "StdErr") or _given(fields, "StdOut"),  # 26.05 leaves it empty where they are one
         dependency=_given(fields, "Dependency"),
         comment=_given(fields, "Comment"),
         exclude=_given(fields, "ExcNodeList"),

@@ -39,7 +39,12 @@ async def resubmit(
         )
     except SlurmTimeout as exc:
         return await _look(folder, known, look_deadline_s, count, exc)
-    heard = Outcome(code=answer.code, stdout=answer.stdout.encode(), stderr=answer.stderr.encode())
+    heard = Outcome(
+        code=answer.code,
+        stdout=answer.stdout.encode(),
+        stderr=answer.stderr.encode(),
+        is_cut_short=answer.code < 0,
+    )
     if heard.job_id:
         return heard.job_id
     if heard.may_have_submitted or answer.code == 0:

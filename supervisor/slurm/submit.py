@@ -48,7 +48,7 @@ class Outcome:
     stdout: bytes = b""
     stderr: bytes = b""
     is_cut_short: bool = False
-    """We ended it: at the limit, or because the user interrupted."""
+    """It was ended by a signal: at the limit, or because the user interrupted."""
     job_id: JobId = field(init=False, default=JobId(""))
     cluster: str = field(init=False, default="")
 
@@ -60,7 +60,7 @@ class Outcome:
         """No job id was heard, but the job may exist."""
         if self.job_id:
             return False
-        return self.is_cut_short or self.code > signal.NSIG or (self.code != 0 and bool(_UNHEARD.search(self.stderr)))
+        return self.is_cut_short or (self.code != 0 and bool(_UNHEARD.search(self.stderr)))
 
 
 def accepted_job(stdout: bytes) -> tuple[JobId, str]:
@@ -175,7 +175,7 @@ def _followed(process: "subprocess.Popen[bytes]", sinks: Mapping[str, Sink], lim
         code=code if code >= 0 else 128 - code,
         stdout=bytes(taken["out"]),
         stderr=bytes(taken["err"]),
-        is_cut_short=is_cut_short,
+        is_cut_short=is_cut_short or code < 0,
     )
 
 

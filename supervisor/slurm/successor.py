@@ -5,6 +5,7 @@ reason. The environment is the job's own without what Slurm and the attempt put 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -154,13 +155,15 @@ def _merged_exclude(
     if own is None:
         reasons.append(f"our exclusions are left out: the user's --exclude={users} cannot be read, and it goes first")
         return _Merged([], ())
-    kept = list(ours)
-    while kept and len(compress([*own, *kept]).encode()) > EXCLUDE_LIMIT_BYTES:
-        reasons.append(f"{kept.pop()} is not excluded: the list is at the kernel's limit")
+    sizes = range(len(ours) + 1)
+    fitting = bisect_right(sizes, EXCLUDE_LIMIT_BYTES, key=lambda count: len(compress([*own, *ours[:count]]).encode()))
+    kept = ours[: max(0, fitting - 1)]
+    if len(kept) < len(ours):
+        reasons.append(f"{len(ours) - len(kept)} nodes are not excluded: the list is at the kernel's limit")
     if not kept:
         return _Merged([], ())
     reasons.append(f"without {compress(kept)}")
-    return _Merged([Option("exclude", compress([*own, *kept]))], tuple(kept))
+    return _Merged([Option("exclude", compress([*own, *kept]))], kept)
 
 
 def _names(users: str) -> tuple[NodeName, ...] | None:

@@ -100,12 +100,14 @@ class FakeLink:
         self.is_entered = False
 
     def send(self, message: FromAgent, *, attempt: AttemptNo = NO_ATTEMPT) -> None:
+        """Keep it."""
         assert self.is_entered
         self.sent.append(message)
         self.attempts.append(attempt)
         self._said.set()
 
     async def commands(self) -> AsyncIterator[ToAgent]:
+        """What `tell` was given."""
         while True:
             yield await self._commands.get()
 

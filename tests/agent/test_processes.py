@@ -40,9 +40,7 @@ def test_processes_with_the_marks_are_found(spawn: Spawn, scanner: Scanner) -> N
 
 
 @pytest.mark.parametrize("other", [{"SUPERVISE_RUN_ID": "other"}, {"SLURM_JOB_ID": "18"}, {"SUPERVISE_ATTEMPT": None}])
-def test_other_runs_jobs_and_users_are_not_touched(
-    spawn: Spawn, scanner: Scanner, other: dict[str, str | None]
-) -> None:
+def test_other_runs_and_jobs_are_not_touched(spawn: Spawn, scanner: Scanner, other: dict[str, str | None]) -> None:
     """One mark that differs, and the process is none of ours."""
     spawn(**other)
     assert _pids(scanner) == set()
@@ -55,7 +53,7 @@ def test_without_slurm_the_run_alone_counts(spawn: Spawn, run_id: RunId) -> None
 
 
 def test_a_child_in_a_session_of_its_own_is_found(spawn: Spawn, scanner: Scanner) -> None:
-    """setsid hides from process groups, not from the marks."""
+    """A new session hides from process groups, not from the marks."""
     parent = spawn(_with_child("start_new_session=True"))
     assert len(_pids(scanner) - {parent.pid}) == 1
 
@@ -71,11 +69,13 @@ def test_a_child_with_a_clean_environment_is_found_by_its_parent(spawn: Spawn, s
     os.kill(child, signal.SIGKILL)
 
 
-def test_a_process_that_overwrites_its_environment_stays_ours(spawn: Spawn, scanner: Scanner) -> None:
-    """setproctitle writes over the marks; a process once recognised is not asked again."""
+def test_a_process_that_overwrites_its_environment_stays_ours(
+    spawn: Spawn, scanner: Scanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changing the title (setproctitle) writes over the marks; a process once recognised is not asked again."""
     task = spawn()
     assert _pids(scanner) == {task.pid}
-    scanner._marks_of = lambda pid: None  # type: ignore[method-assign]  # as if every environment were overwritten
+    monkeypatch.setattr(Scanner, "_environment", lambda *_: b"")
     assert _pids(scanner) == {task.pid}
 
 
@@ -157,7 +157,7 @@ def test_a_signal_reaches_only_the_very_process(spawn: Spawn) -> None:
     ("step", "is_task"), [(b"0", True), (b"12", True), (b"4294967291", False), (b"4294967290", False), (b"", False)]
 )
 def test_slurms_own_steps_are_the_batch_script(step: bytes, *, is_task: bool) -> None:
-    """batch and interactive have step numbers too, at the top of the range."""
+    """Batch and interactive have step numbers too, at the top of the range."""
     environment = {b"SUPERVISE_ATTEMPT": b"1", b"SLURM_STEP_ID": step}
     marks = parse_marks(environment, {})
     assert marks is not None

@@ -1,5 +1,6 @@
 """The module that ranks import, under every interpreter that it is promised for and that is installed here."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ OLDEST = (3, 8)
 
 def _interpreters() -> list[str]:
     found = [Path("/usr/bin/python3"), Path(sys.executable)]
-    found += sorted(Path("/root/.pyenv/versions").glob("*/bin/python3"))
+    found += sorted(Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/*/bin/python3"))
     return [str(path) for path in found if path.exists() and _version(path) >= OLDEST]
 
 

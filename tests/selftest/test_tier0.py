@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from supervisor.model.ids import NodeName
 from supervisor.model.wire import CheckNode
 from supervisor.selftest.tier0 import NodeCheck, expected_gpus, unreachable_peers
-from supervisor.telemetry.gpu.nvml import NvmlReader
+from supervisor.telemetry.gpu.nvml import NvmlReader, _facts
 from supervisor.telemetry.gpu.reader import GpuFacts
 
 HERE = NodeName("n1")
@@ -138,3 +139,48 @@ def test_without_a_driver_nvml_says_nothing() -> None:
         assert NvmlReader().facts() is not None
     else:
         assert NvmlReader().facts() is None
+
+
+class _Nvml(ModuleType):
+    """Stands in for pynvml, with its two kinds of errors."""
+
+    class NVMLError(Exception):
+        """The usual one."""
+
+    class NVMLLibraryMismatchError(Exception):
+        """Not an NVMLError, as in the real one."""
+
+    def __init__(self, *, fails_at: str = "", version: str | bytes = "570.1") -> None:
+        super().__init__("pynvml")
+        self.closed = 0
+
+        def answer(name: str, value: object) -> object:
+            if name == fails_at:
+                raise self.NVMLLibraryMismatchError if "Count" in name else self.NVMLError
+            return value
+
+        self.nvmlInit = lambda: answer("nvmlInit", None)
+        self.nvmlSystemGetDriverVersion = lambda: answer("nvmlSystemGetDriverVersion", version)
+        self.nvmlDeviceGetCount = lambda: answer("nvmlDeviceGetCount", 8)
+        self.nvmlShutdown = self._shut_down
+
+    def _shut_down(self) -> None:
+        self.closed += 1
+
+
+@pytest.mark.parametrize("version", ["570.1", b"570.1"])
+def test_nvml_says_version_and_count(version: str | bytes) -> None:
+    """Text or bytes, by the age of pynvml; the driver is let go afterwards."""
+    nvml = _Nvml(version=version)
+    assert _facts(nvml) == GpuFacts(driver_version="570.1", device_count=8)
+    assert nvml.closed == 1
+
+
+@pytest.mark.parametrize(
+    ("fails_at", "closed"), [("nvmlInit", 0), ("nvmlSystemGetDriverVersion", 1), ("nvmlDeviceGetCount", 1)]
+)
+def test_an_nvml_that_refuses_says_nothing(fails_at: str, closed: int) -> None:
+    """Each of pynvml's errors is silence; what was opened is let go."""
+    nvml = _Nvml(fails_at=fails_at)
+    assert _facts(nvml) is None
+    assert nvml.closed == closed

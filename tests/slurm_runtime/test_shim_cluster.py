@@ -1,16 +1,20 @@
-"""The shim and the environment of an attempt on a real cluster: a job of four nodes, the last one hidden by hand."""
+"""The shim and the environment of an attempt on a real cluster.
+
+Each job has four nodes, the last of which is hidden, or taken out of the job before the attempt begins.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from supervisor.model.ids import AttemptNo, NodeName, RunId
+from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
+from supervisor.slurm import commands
 from supervisor.slurm.environment import Attempt, attempt_environment, parse_environ
 from supervisor.slurm.shim import install_shim
 
@@ -18,7 +22,7 @@ pytestmark = pytest.mark.cluster
 
 IN, HIDDEN = ("node001", "node002", "node003"), "node004"
 TWICE = sorted(2 * IN)
-REQUESTS = {"per_node": "--gpus-per-node=8", "per_job": "--gpus=32"}
+REQUESTS = {"per_node": "--gpus-per-node=8", "per_job": "--gpus=32", "shrunk": "--gpus-per-node=8"}
 
 
 class Job:
@@ -42,9 +46,8 @@ def until(condition: Callable[[], object], *, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def hide_the_last_node(folder: Path) -> None:
-    """Answer the waiting job with the environment of an attempt without its last node, as `env` takes it."""
-    base = parse_environ((folder / "environ").read_bytes())
+def answer(folder: Path, base: Mapping[str, str], *hidden: NodeName) -> None:
+    """Answer the waiting job with the environment of an attempt on three nodes, as `env` takes it."""
     shim = install_shim(folder / "shim", path=base["PATH"])
     assert shim is not None
     Path(shim.folder).chmod(0o755)
@@ -52,7 +55,7 @@ def hide_the_last_node(folder: Path) -> None:
         run_id=RunId("r-1"),
         attempt=AttemptNo(1),
         nodes=tuple(NodeName(node) for node in IN),
-        hidden=(NodeName(HIDDEN),),
+        hidden=hidden,
         shim=shim,
     )
     changes = attempt_environment(base, attempt)
@@ -93,7 +96,12 @@ def run_job(testbed: Callable[..., str]) -> Callable[[str], Job]:
             options = "-N4 --ntasks-per-node=2 -c4 -t10"
             testbed("bash", "-c", f"cd {folder} && sbatch {options} {REQUESTS[kind]} cases.sh")
             until((folder / "environ").exists, seconds=60)
-            hide_the_last_node(folder)
+            base = parse_environ((folder / "environ").read_bytes())
+            if kind == "shrunk":
+                testbed(*commands.shrink(JobId(base["SLURM_JOB_ID"]), [NodeName(node) for node in IN]))
+                answer(folder, base)
+            else:
+                answer(folder, base, NodeName(HIDDEN))
             until((folder / "finished").exists, seconds=160)
             done[kind] = Job(folder)
         return done[kind]
@@ -101,10 +109,16 @@ def run_job(testbed: Callable[..., str]) -> Callable[[str], Job]:
     return run
 
 
-@pytest.fixture(params=sorted(REQUESTS))
+@pytest.fixture(params=["per_job", "per_node"])
 def job(request: pytest.FixtureRequest, run_job: Callable[[str], Job]) -> Job:
     """A job that asked for its GPUs per node, and one that asked for a number of them."""
     return run_job(str(request.param))
+
+
+@pytest.fixture
+def even_job(run_job: Callable[[str], Job]) -> Job:
+    """A job that asked per node. Where all GPUs were asked for at once, Slurm itself refuses steps on fewer nodes."""
+    return run_job("per_node")
 
 
 @pytest.mark.parametrize("case", ["plain", "python_subprocess", "multi_prog", "module_on_path"])
@@ -116,21 +130,21 @@ def test_all_tasks_on_the_nodes_of_the_attempt(job: Job, case: str) -> None:
 @pytest.mark.parametrize(
     ("case", "count"), [("one_task", 2), ("one_node", 2), ("two_nodes", 2), ("own_nodelist", 1), ("pty", 1)]
 )
-def test_small_steps_never_reach_the_hidden_node(job: Job, case: str, count: int) -> None:
+def test_small_steps_never_reach_the_hidden_node(even_job: Job, case: str, count: int) -> None:
     """Steps on one task, one node, two nodes or a named one run, and run inside."""
-    nodes = [line for line in job.lines(case) if line.startswith("node")]
+    nodes = [line for line in even_job.lines(case) if line.startswith("node")]
     assert len(nodes) == count
     assert case == "pty" or set(nodes) <= set(IN)
 
 
-def test_own_exclude_holds_beside_ours(job: Job) -> None:
+def test_own_exclude_holds_beside_ours(even_job: Job) -> None:
     """The user's own -x and the hidden node are both left out."""
-    assert sorted(job.lines("own_exclude")) == ["node001", "node003"]
+    assert sorted(even_job.lines("own_exclude")) == ["node001", "node003"]
 
 
-def test_pty_step_gets_its_terminal(job: Job) -> None:
+def test_pty_step_gets_its_terminal(even_job: Job) -> None:
     """A --pty step is given a terminal: nothing stands between it and srun."""
-    assert job.lines("pty")[0].startswith("/dev/pts/")
+    assert even_job.lines("pty")[0].startswith("/dev/pts/")
 
 
 def test_login_shell_uses_the_function(job: Job) -> None:
@@ -161,11 +175,22 @@ def test_parallel_exact_steps_keep_distinct_gpus(job: Job) -> None:
     assert all(len(gpu.split()) == 2 for gpu in gpus)
 
 
-@pytest.mark.parametrize(("case", "program"), [("openmpi", "mpirun.openmpi"), ("hydra", "mpiexec.hydra")])
-def test_mpi_launchers(job: Job, case: str, program: str) -> None:
+MPI = [
+    pytest.param(case, marks=pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed"))
+    for case, program in (("openmpi", "mpirun.openmpi"), ("hydra", "mpiexec.hydra"))
+]
+
+
+@pytest.mark.parametrize("case", MPI)
+def test_mpi_launchers(even_job: Job, case: str) -> None:
     """OpenMPI reads the environment, MPICH's hydra starts its proxies by srun: both stay inside."""
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
-    hosts = job.lines(case)
+    hosts = even_job.lines(case)
     assert len(hosts) >= 6
     assert set(hosts) == set(IN)
+
+
+@pytest.mark.parametrize("case", ["plain", "absolute_path", "login_shell", "multi_prog", *MPI])
+def test_a_node_out_of_the_job_is_reached_by_nobody(run_job: Callable[[str], Job], case: str) -> None:
+    """After a shrink all tasks run on the three nodes that are left, whoever starts them and without a shim."""
+    nodes = [line for line in run_job("shrunk").lines(case) if line.startswith("node")]
+    assert sorted(nodes) == TWICE

@@ -49,12 +49,12 @@ def test_quotes_are_slurms_and_not_the_shells(text: str, found: list[str] | None
 
 
 def test_an_option_and_its_value_may_stand_on_two_lines() -> None:
-    """sbatch reads all lines as one list of arguments."""
+    """All lines are read as one list of arguments."""
     assert _obeyed("#!/bin/sh\n#SBATCH -N\n#SBATCH 3\n:\n") == {"nodes": "3"}
 
 
 def test_options_for_the_terminal_are_not_obeyed_in_a_script() -> None:
-    """sbatch looks at `--quiet` and `--wrap` on the command line alone."""
+    """`--quiet` and `--wrap` count on the command line alone."""
     assert _obeyed("#!/bin/sh\n#SBATCH --quiet --wrap=x --hold\n:\n") == {"hold": ""}
 
 

@@ -35,7 +35,7 @@ BODIES = {
     "case": "case $# in\n 0) echo none;;\n *) echo some;;\nesac",
     "subshell": "( exit 4 )\necho $?",
     "group": "{ echo a; exit 5; }",
-    "assignment": 'A=1 sh -c \'echo "$A"\'',
+    "assignment": "A=1 sh -c 'echo \"$A\"'",
     "status": "echo $?",
     "redirection": "> /dev/null echo a\necho b",
     "not": "! true\necho $?",
@@ -101,7 +101,9 @@ def test_without_a_keeper_the_script_runs_as_it_is(shell: str, tmp_path: Path) -
         assert _run(tmp_path / "slurm_script", _carried(text, tmp_path / "gone/keeper").text) == plain
 
 
-@pytest.mark.parametrize("name", ["a b", "it's", 'q"q', "new\nline", "$(touch x)`id`", "back\\slash\\n", "ü%s%b", "-dash"])
+@pytest.mark.parametrize(
+    "name", ["a b", "it's", 'q"q', "new\nline", "$(touch x)`id`", "back\\slash\\n", "ü%s%b", "-dash"]
+)
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_keeper_is_found_in_any_folder(shell: str, name: str, tmp_path: Path) -> None:
     """Blanks, quotes, newlines and shell text in the path are only a path, and stay on the line."""
@@ -133,7 +135,7 @@ _lines = st.lists(
 )
 
 
-@given(_lines)
+@given(lines=_lines)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_scripts_of_any_order_do_the_same(shell: str, lines: list[str], tmp_path: Path) -> None:
@@ -154,9 +156,7 @@ def test_the_guard_is_on_the_line_of_the_first_command() -> None:
     text = "#!/bin/bash\n#SBATCH -N 2\n\n# x\n  srun a\nsrun b"
     lines = _carried(text, "/r/keeper").text.split("\n")
     assert lines[:4] == text.split("\n")[:4]
-    assert lines[4] == (
-        '  [ -n "${SUPERVISE_ATTEMPT-}" ] || [ ! -x /r/keeper ] || exec /r/keeper "$0" "$@"; srun a'
-    )
+    assert lines[4] == ('  [ -n "${SUPERVISE_ATTEMPT-}" ] || [ ! -x /r/keeper ] || exec /r/keeper "$0" "$@"; srun a')
     assert lines[5:] == ["srun b"]
 
 
@@ -194,7 +194,7 @@ def test_only_shells_of_the_sh_family_get_the_guard(line: str, is_shell: bool) -
 
 
 def test_a_script_for_two_interpreters_is_wrapped() -> None:
-    """sh hands such a script to Python by its first line, which Python must be able to read too."""
+    """The shell hands such a script to Python by its first line, which Python must be able to read too."""
     text = "#!/bin/sh\n''''exec python3 \"$0\" \"$@\" # '''\nprint(1)\n"
     assert _carried(text, "/r/keeper").needs_file
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
@@ -29,12 +30,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # The command is cut off first: argparse would read options of the command that follow a second `--` as ours.
     here, command = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     arguments = _parser().parse_args(here, argparse.Namespace(command=command))
+    # The daemons lie in sbin, which su and cron leave out.
+    os.environ["PATH"] = f"{os.environ.get('PATH', '')}:{spaces.ROOT_PATH}"
     try:
         _check_root()
         arguments.name = checked_name(arguments.name)
         act: Callable[[argparse.Namespace], int] = arguments.act
         return act(arguments)
-    except TestbedError as exc:
+    except (TestbedError, OSError, subprocess.SubprocessError) as exc:
         print(f"testbed: {exc}", file=sys.stderr)
         return _REFUSED
 
@@ -59,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         ("kill-node", _kill_node, "SIGKILL every process of a node"),
         ("unplug", _unplug, "pull a node's network cable; its processes live on"),
         ("plug", _plug, "plug the cable in again"),
-        ("revive", _revive, "boot a node again and wait until it is idle"),
+        ("revive", _revive, "boot a node again, cable plugged, and wait until it serves Slurm"),
     ):
         _add(commands, word, act, text).add_argument("node")
     _add_run(commands)
@@ -84,7 +87,7 @@ def _add(
 
 
 def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = _add(commands, "up", _up, "start one and wait until all nodes are idle")
+    parser = _add(commands, "up", _up, "start one, in place of any of that name, and wait until all nodes are idle")
     parser.add_argument("--nodes", type=int, default=4, help="how many (default: %(default)s)")
     parser.add_argument("--gpus", type=int, default=8, help="pretended GPUs per node (default: %(default)s)")
     parser.add_argument("--cpus", type=int, default=8, help="pretended CPUs per node (default: %(default)s)")

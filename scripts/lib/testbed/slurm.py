@@ -19,10 +19,17 @@ _LAST_BYTES = 2000
 
 
 def ask(layout: Layout, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """The outcome of a Slurm command run as root on the login node."""
+    """The outcome of a Slurm command run as root on the login node; a failure when it takes too long."""
     holder = processes.recall(layout, "login")
     if holder is None:
         raise NotUp(layout.name)
+    try:
+        return _ask(holder, layout, argv)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 1, "", f"no answer within {_ASK_S} s")
+
+
+def _ask(holder: processes.Process, layout: Layout, argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv,
         env={"PATH": spaces.ROOT_PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_CONF": str(layout.slurm_conf)},

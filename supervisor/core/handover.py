@@ -1,0 +1,180 @@
+"""When this job cannot go on: another one. The ladder is submit, requeue, submit without exclusions, stop."""
+
+from typing import Final
+
+from supervisor.core import incident
+from supervisor.core.accounting import with_restart
+from supervisor.core.end import finish
+from supervisor.core.events import Requeued, Submitted
+from supervisor.core.instructions import CancelJob, Requeue, Submit
+from supervisor.core.policy import excluded, reason_to_stop
+from supervisor.core.state import Stage
+from supervisor.core.turn import Turn
+from supervisor.core.wording import decision, names, planned_action
+from supervisor.model.verdict import Blame, Class, Retry, Verdict
+
+_SUBMITS: Final = 3
+"""Orders for a submission whose end nobody knows: the hands look for the job before they ask again."""
+
+
+def no_nodes(turn: Turn) -> None:
+    """This job's nodes do not suffice: resubmit, within the budgets. Before the first attempt that is an incident."""
+    if turn.state.is_first and (turn.is_observing or turn.state.rung == "submit_anywhere"):
+        _start_anyway(turn)
+        return
+    if turn.state.incident is None or turn.incident.record.is_closed:
+        _open_for_bad_nodes(turn)
+    why = reason_to_stop(turn.incident.record.verdict, turn.state, turn.settings, turn.at)
+    if why:
+        incident.acted(turn, action="stop", text=f"stopped: {why}")
+        finish(turn, words=f"stopped: {why}")
+        return
+    submit(turn)
+
+
+def submit(turn: Turn) -> None:
+    """Another job, without the nodes that failed here."""
+    exclude = excluded(turn.state)
+    turn.state = with_restart(turn.state)
+    turn.change_behind(excluded=exclude)
+    if turn.state.incident is not None and not turn.incident.record.is_closed:
+        incident.acted(turn, action="resubmit", text=planned_action("resubmit", drop=exclude))
+    turn.set(exclude=exclude, rung="submit")
+    _order(turn)
+
+
+def order_again(turn: Turn) -> None:
+    """After a takeover, or when nobody knows how the last order ended."""
+    if turn.state.rung == "requeue":
+        turn.enter(Stage.REQUEUEING)
+        turn.do(Requeue(exclude=turn.state.exclude))
+    else:
+        _order(turn)
+
+
+def submitted(turn: Turn, event: Submitted) -> None:
+    """sbatch has answered."""
+    if turn.state.stage is Stage.FINISHED:
+        _submitted_too_late(turn, event)
+        return
+    if turn.state.stage is not Stage.SUBMITTING:
+        return
+    match event.outcome:
+        case "accepted":
+            turn.set(submitted=event.job_id)
+            finish(turn, words=f"job {event.job_id} goes on with the run{_without(turn)}", handed_over=True)
+        case "refused":
+            _next_rung(turn, event.text)
+        case "unknown":
+            _submit_again(turn, event.text)
+
+
+def requeued(turn: Turn, event: Requeued) -> None:
+    """`scontrol requeue` has answered."""
+    if turn.state.stage is not Stage.REQUEUEING:
+        return
+    if event.ok:
+        incident_action(turn, "requeue")
+        finish(turn, words="Slurm starts this job again", handed_over=True)
+    else:
+        _next_rung(turn, event.text)
+
+
+def late(turn: Turn) -> None:
+    """No answer at all in the stage's time."""
+    if turn.state.stage is Stage.SUBMITTING:
+        submitted(turn, Submitted(at=turn.at, outcome="unknown", text="no answer in time"))
+    else:
+        requeued(turn, Requeued(at=turn.at, ok=False, text="no answer in time"))
+
+
+def incident_action(turn: Turn, action: str) -> None:
+    """Note in the record which rung it was in the end."""
+    if turn.state.incident is not None and not turn.incident.record.is_closed:
+        incident.acted(turn, action=action, text=turn.incident.record.action_text)
+
+
+def _order(turn: Turn) -> None:
+    tries = turn.state.tries if turn.state.stage is Stage.SUBMITTING else 0
+    turn.enter(Stage.SUBMITTING)
+    turn.set(tries=tries)
+    attempt = turn.state.attempt
+    may_live = turn.state.is_unproven or (attempt is not None and not attempt.is_gone)
+    turn.do(Submit(exclude=turn.state.exclude, after_this_job=may_live))
+
+
+def _submit_again(turn: Turn, text: str) -> None:
+    tries = turn.state.tries + 1
+    if tries >= _SUBMITS:
+        # Not the next rung: the job may be there, and a requeue beside it would make a twin.
+        finish(turn, words=f"stopped: nobody knows whether a successor was submitted ({text}); see squeue")
+        return
+    turn.set(tries=tries)
+    _order(turn)
+
+
+def _next_rung(turn: Turn, text: str) -> None:
+    match turn.state.rung:
+        case "submit":
+            turn.say(f"sbatch refuses ({text}); asking Slurm to start this job again")
+            turn.set(rung="requeue")
+            turn.enter(Stage.REQUEUEING)
+            turn.do(Requeue(exclude=turn.state.exclude))
+        case "requeue" if turn.state.exclude:
+            turn.say(f"Slurm does not start this job again ({text}); submitting without exclusions")
+            turn.set(rung="submit_anywhere", exclude=())
+            _order(turn)
+        case _:
+            turn.set(rung="submit_anywhere")
+            _no_other_job(turn, text)
+
+
+def _no_other_job(turn: Turn, text: str) -> None:
+    attempt = turn.state.attempt
+    if attempt is None:
+        _start_anyway(turn)
+    elif attempt.is_live and not attempt.is_stopping:
+        # The keeper started it meanwhile: it may well succeed, as it would without us.
+        incident.close(turn)
+        turn.enter(Stage.RUNNING)
+    else:
+        incident_action(turn, "stop")
+        finish(turn, words=f"stopped: no other job can be had ({text})")
+
+
+def _start_anyway(turn: Turn) -> None:
+    if turn.state.may_start_anyway:
+        finish(turn, words="stopped: too few nodes of this job can be used, and no other job can be had")
+        return
+    turn.say("starting on the nodes there are, as plain sbatch would")
+    turn.set(may_start_anyway=True)
+    turn.enter(Stage.PREPARING)
+
+
+def _open_for_bad_nodes(turn: Turn) -> None:
+    unfit = turn.state.unfit
+    verdict = Verdict(
+        cls=Class.SOFTWARE,
+        cause="node_misconfigured",
+        confidence=0.6,
+        summary="; ".join(f"{node}: {why}" for node, why in unfit.items()),
+        blame=Blame(nodes=tuple(unfit)),
+        retry=Retry.YES,
+        exclude_nodes=tuple(unfit),
+    )
+    incident.open_incident(turn, evidence_at=turn.at)
+    incident.diagnosed(turn, verdict)
+    turn.change_incident(is_slurm_asked=True)
+    turn.tell(decision(verdict, planned_action("resubmit", drop=tuple(unfit)), attempt=0, stops=False))
+
+
+def _submitted_too_late(turn: Turn, event: Submitted) -> None:
+    """The answer comes after the end. A run that a person cancelled has no successor."""
+    is_unwanted = turn.state.term is not None and turn.state.finish is not None and not turn.state.finish.handed_over
+    if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
+        turn.set(submitted=event.job_id)
+        turn.do(CancelJob(job_id=event.job_id))
+
+
+def _without(turn: Turn) -> str:
+    return f", without {names(turn.state.exclude)}" if turn.state.exclude else ""

@@ -1,0 +1,314 @@
+"""From "nothing runs" to a running attempt: leave, check, choose, launch. `go_on` does the next thing that is missing."""
+
+from typing import Final
+
+import msgspec
+
+from supervisor.core import handover, incident
+from supervisor.core.accounting import with_restart
+from supervisor.core.end import finish
+from supervisor.core.events import AttemptStarted, CheckpointChosen, NodesChecked, Shrunk
+from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Shrink
+from supervisor.core.placement import Placement, candidates, is_silent, leaving, place
+from supervisor.core.state import Attempt, Check, Stage
+from supervisor.core.turn import Turn
+from supervisor.core.wording import launched, names
+from supervisor.model.facts import Choice
+from supervisor.model.ids import AttemptNo, NodeName
+
+_CHECKS: Final = 3
+"""Questions of tier 0 to nodes that are needed and do not answer, before they are given up."""
+_CHOICE_PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0)
+"""Between two looks at a checkpoint store that gives no answer."""
+_LAUNCHES: Final = 3
+_NO_CHECKPOINT: Final = Choice(chosen=None, why="no checkpoint folder is configured")
+
+
+def go_on(turn: Turn) -> None:
+    """Whatever is missing before a launch is begun; when nothing is, the attempt is launched."""
+    placement = place(turn.state, turn.settings)
+    if placement is None:
+        handover.no_nodes(turn)
+        go_on_anyway(turn)
+        return
+    _choose(turn)
+    drop = () if turn.is_observing else leaving(turn.state)
+    if drop:
+        _shrink(turn, drop)
+    elif placement.unchecked:
+        _check(turn, placement)
+    elif turn.state.choice is not None:
+        _launch(turn, placement)
+    elif turn.state.stage not in {Stage.PREPARING, Stage.CHECKING}:
+        turn.enter(_looking(turn))
+
+
+def go_on_anyway(turn: Turn) -> None:
+    """No other job could be had: the first attempt starts in this one after all."""
+    if turn.state.may_start_anyway and turn.state.is_first and turn.state.stage is Stage.PREPARING:
+        go_on(turn)
+
+
+def checked(turn: Turn, event: NodesChecked) -> None:
+    """Tier 0 has answered. Answers to older questions, and to those that only start agents, are not for us."""
+    check = turn.state.check
+    if check is None or event.ask != check.ask or check.answer is not None:
+        return
+    if turn.state.stage not in {Stage.PREPARING, Stage.CHECKING}:
+        return
+    turn.set(check=msgspec.structs.replace(check, answer=event))
+    for node, why in event.bad.items():
+        note_unfit(turn, node, f"tier 0: {why}")
+    if event.bad:
+        turn.say("; ".join(f"{node} fails tier 0 ({why})" for node, why in sorted(event.bad.items())))
+    if event.silent and not event.good and turn.state.is_first and not turn.state.is_silence_told:
+        turn.set(is_silence_told=True)
+        turn.say("no agent answers: the job starts without a view of its nodes")
+    _give_up_silent(turn)
+    go_on(turn)
+
+
+def chosen(turn: Turn, event: CheckpointChosen) -> None:
+    """The checkpoint for the next attempt, if it can be trusted."""
+    state = turn.state
+    if event.attempt != state.next_attempt or not state.is_choosing:
+        return
+    if state.stage not in {Stage.PREPARING, Stage.SHRINKING, Stage.CHECKING}:
+        return
+    turn.set(is_choosing=False)
+    why = _distrust(turn, event.choice)
+    if not why:
+        accept(turn, event.choice)
+    elif not _has_past(turn):
+        # The script would decide by itself without us, too.
+        turn.say(f"the checkpoints cannot be read ({why}): the script starts as it would without supervise")
+        turn.set(choice=msgspec.structs.replace(event.choice, chosen=None))
+    else:
+        _choose_later(turn, why)
+        return
+    if turn.state.stage is not Stage.SHRINKING:
+        go_on(turn)
+
+
+def accept(turn: Turn, choice: Choice) -> None:
+    """Take this choice for the next attempt. A newer checkpoint than last time is progress, with beats or without."""
+    turn.set(choice=choice)
+    if choice.chosen is None:
+        return
+    known = turn.state.behind.checkpoint_step
+    if known is None or choice.chosen.step > known:
+        changes = {"restarts_without_progress": 0} if turn.state.behind.attempts else {}
+        turn.change_behind(checkpoint_step=choice.chosen.step, **changes)
+
+
+def shrunk(turn: Turn, event: Shrunk) -> None:
+    """Nodes have left the job, or Slurm refuses. A late answer to an older order is still a fact."""
+    state = turn.state
+    if event.ok:
+        turn.set(out=tuple(dict.fromkeys([*state.out, *event.dropped])))
+    if state.stage is not Stage.SHRINKING or set(event.dropped) != set(state.shrinking):
+        return
+    turn.set(shrinking=())
+    if not event.ok:
+        turn.set(undroppable=tuple(dict.fromkeys([*state.undroppable, *event.dropped])))
+        turn.say(f"Slurm keeps {names(event.dropped)} in the job ({event.text or 'no answer'}): hidden from the ranks")
+        if set(event.dropped) & set(state.unkillable):
+            turn.set(is_unproven=True)
+            handover.submit(turn)
+            return
+    turn.enter(_looking(turn))
+    go_on(turn)
+
+
+def started(turn: Turn, event: AttemptStarted) -> None:
+    """The keeper has started the script: the one we ordered, or attempt 1 by itself because we were too late."""
+    state = turn.state
+    if event.attempt >= state.next_attempt:
+        adopt(turn, event.attempt, is_unsupervised=True)
+    elif state.attempt is None or event.attempt != state.attempt.number or not state.attempt.is_live:
+        return
+    turn.change_attempt(is_started=True)
+    if turn.state.stage is Stage.LAUNCHING:
+        turn.enter(Stage.RUNNING)
+
+
+def adopt(turn: Turn, number: AttemptNo, *, is_unsupervised: bool) -> None:
+    """An attempt that we did not launch runs on all nodes: watched from now on like our own."""
+    turn.change_behind(attempts=number)
+    attempt = Attempt(
+        number=number,
+        nodes=turn.state.held,
+        launched_at=turn.at,
+        is_started=True,
+        is_unsupervised=is_unsupervised,
+    )
+    turn.set(attempt=attempt, check=None, choice=None, is_choosing=False, choose_at=None, shrinking=())
+    if turn.state.stage in {Stage.PREPARING, Stage.CHECKING, Stage.SHRINKING, Stage.LAUNCHING, Stage.NEW}:
+        turn.enter(Stage.RUNNING)
+    turn.say(f"attempt {number} was started without supervision; it is watched from now on")
+
+
+def note_unfit(turn: Turn, node: NodeName, why: str) -> None:
+    """No attempt of this job may use the node any more."""
+    if node in turn.state.held and node not in turn.state.unfit:
+        turn.set(unfit={**turn.state.unfit, node: why})
+
+
+def late(turn: Turn) -> None:
+    """The stage's time is over, or a second look is due."""
+    match turn.state.stage:
+        case Stage.LAUNCHING:
+            _launch_again(turn)
+        case Stage.SHRINKING:
+            shrunk(turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, text="no answer in time"))
+        case _:
+            _look_again(turn)
+
+
+def look_later(turn: Turn) -> None:
+    """The checkpoint store is asked again: its pause is over."""
+    turn.set(choose_at=None)
+    turn.enter(_looking(turn))
+    _choose(turn)
+
+
+def ask_again(turn: Turn) -> None:
+    """After a takeover: the answers of tier 0 and of the checkpoint finder are lost, if they were asked."""
+    check = turn.state.check
+    turn.set(is_choosing=False, choose_at=None)
+    if check is not None and check.answer is None:
+        turn.set(check=None)
+    turn.enter(_looking(turn))
+    go_on(turn)
+
+
+def _looking(turn: Turn) -> Stage:
+    return Stage.PREPARING if turn.state.is_first else Stage.CHECKING
+
+
+def _choose(turn: Turn) -> None:
+    state = turn.state
+    if state.choice is not None or state.is_choosing or state.choose_at is not None:
+        return
+    if not turn.settings.checkpoint:
+        turn.set(choice=_NO_CHECKPOINT)
+        return
+    turn.set(is_choosing=True)
+    turn.do(ChooseCheckpoint(attempt=state.next_attempt, known_step=state.behind.checkpoint_step))
+
+
+def _distrust(turn: Turn, choice: Choice) -> str:
+    """Why the choice is not believed; empty: it is."""
+    if not choice.is_trustworthy:
+        return choice.why or "the listing failed"
+    if choice.chosen is None and turn.state.behind.checkpoint_step is not None:
+        return f"there was one of step {turn.state.behind.checkpoint_step}, and none is found now"
+    return ""
+
+
+def _has_past(turn: Turn) -> bool:
+    behind = turn.state.behind
+    return behind.attempts > 0 or behind.checkpoint_step is not None
+
+
+def _choose_later(turn: Turn, why: str) -> None:
+    tries = turn.state.choice_tries
+    if tries >= len(_CHOICE_PAUSES_S):
+        turn.set(choice_tries=0)
+        finish(turn, words=f"stopped: the checkpoints cannot be read ({why}); never from the beginning unasked")
+        return
+    if not tries:
+        turn.say(f"the checkpoints cannot be read ({why}); looking again")
+    pause = _CHOICE_PAUSES_S[tries]
+    turn.set(choice_tries=tries + 1, choose_at=turn.at + pause)
+
+
+def _check(turn: Turn, placement: Placement) -> None:
+    """Ask tier 0, unless an answer is under way."""
+    check = turn.state.check
+    if check is not None and check.answer is None:
+        return
+    if check is not None and any(is_silent(turn.state, node) for node in placement.unchecked):
+        turn.say(f"{names(placement.unchecked)}: no answer to tier 0; asking again")
+    number = turn.state.asks + 1
+    ask = f"check-{turn.state.next_attempt}-{number}"
+    nodes = candidates(turn.state, placement)
+    turn.enter(_looking(turn))
+    turn.set(asks=number, check=Check(ask=ask, nodes=nodes, repeats=check.repeats + 1 if check else 0))
+    turn.do(CheckNodes(ask=ask, nodes=nodes))
+
+
+def _give_up_silent(turn: Turn) -> None:
+    """Before a relaunch a node must answer; one that never does is not used."""
+    check = turn.state.check
+    if turn.state.is_first or check is None or check.answer is None or check.repeats + 1 < _CHECKS:
+        return
+    for node in check.answer.silent:
+        if node != turn.state.batch_host:
+            note_unfit(turn, node, "gave no answer to tier 0")
+
+
+def _shrink(turn: Turn, drop: tuple[NodeName, ...]) -> None:
+    if turn.state.shrinking:
+        return
+    turn.enter(Stage.SHRINKING)
+    turn.set(shrinking=drop, check=None)
+    turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
+
+
+def _launch(turn: Turn, placement: Placement) -> None:
+    state = turn.state
+    best = state.choice.chosen if state.choice else None
+    attempt = Attempt(
+        number=state.next_attempt,
+        nodes=placement.nodes,
+        launched_at=turn.at,
+        resumed_from=best.path if best else None,
+        resumed_step=best.step if best else None,
+    )
+    turn.enter(Stage.LAUNCHING)
+    turn.change_behind(attempts=attempt.number)
+    turn.set(attempt=attempt, check=None, choice=None, choice_tries=0)
+    is_recovery = turn.state.incident is not None and not turn.incident.record.is_closed
+    if is_recovery and not state.is_first:
+        turn.state = with_restart(turn.state)
+    if is_recovery:
+        incident.relaunched(turn)
+    if is_recovery or best is not None:
+        turn.say(launched(attempt.number, attempt.nodes, resume=attempt.resumed_from, step=attempt.resumed_step))
+    turn.do(launch_order(turn))
+
+
+def launch_order(turn: Turn) -> LaunchAttempt:
+    """The order to launch the present attempt; may be given again."""
+    attempt, state = turn.attempt, turn.state
+    is_recovery = state.incident is not None and not state.incident.record.is_closed
+    return LaunchAttempt(
+        attempt=attempt.number,
+        nodes=attempt.nodes,
+        hidden=tuple(node for node in state.held if node not in attempt.nodes),
+        resume_from=attempt.resumed_from,
+        resume_step=attempt.resumed_step,
+        incident=state.incident.record.incident if is_recovery and state.incident else None,
+    )
+
+
+def _launch_again(turn: Turn) -> None:
+    tries = turn.state.tries + 1
+    if tries >= _LAUNCHES:
+        finish(turn, words=f"stopped: the keeper does not start attempt {turn.attempt.number}")
+        return
+    turn.enter(Stage.LAUNCHING)
+    turn.set(tries=tries)
+    turn.do(launch_order(turn))
+
+
+def _look_again(turn: Turn) -> None:
+    """Tier 0 or the checkpoint finder gave no answer at all in this stage's time."""
+    turn.set(deadline=None)
+    check = turn.state.check
+    if check is not None and check.answer is None:
+        checked(turn, NodesChecked(at=turn.at, ask=check.ask, good=(), silent=check.nodes))
+    if turn.state.is_choosing:
+        nothing = Choice(chosen=None, is_trustworthy=False, why="no answer in time")
+        chosen(turn, CheckpointChosen(at=turn.at, attempt=turn.state.next_attempt, choice=nothing))

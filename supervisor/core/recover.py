@@ -1,0 +1,256 @@
+"""One interruption, from its first sign to the moment when nothing of the attempt lives any more."""
+
+from typing import Final
+
+from supervisor.core import handover, incident, launch, planned, watch
+from supervisor.core.end import finish
+from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
+from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
+from supervisor.core.policy import decide, with_failure_noted
+from supervisor.core.state import Exit, Stage
+from supervisor.core.turn import Turn
+from supervisor.core.wording import completed, decision, ended_by, silence, verdict_name
+from supervisor.model.ids import NodeName
+from supervisor.model.verdict import Class, Retry, Verdict
+
+_STOPS: Final = 3
+"""Orders to stop with proof, each with a deadline of its own, before the proof is given up."""
+
+
+def interrupted(turn: Turn, *, evidence_at: float, lost: tuple[NodeName, ...] = ()) -> None:
+    """The running attempt is broken: gather the evidence."""
+    attempt = turn.attempt
+    incident.open_incident(turn, evidence_at=evidence_at, lost=lost)
+    turn.enter(Stage.COLLECTING)
+    _ask(turn)
+    if lost:
+        seen = turn.state.trouble
+        told = [silence(node, silent_s=turn.at - seen[node].since, probe=seen[node].text) for node in lost]
+        turn.say("; ".join(told))
+    elif attempt.exit is not None:
+        turn.say(f"attempt {attempt.number} ended with {ended_by(attempt.exit.code, attempt.exit.signal)}")
+
+
+def ended(turn: Turn, event: AttemptEnded) -> None:
+    """The script has ended, by itself or by our doing."""
+    attempt = turn.state.attempt
+    if attempt is None or event.attempt != attempt.number or attempt.exit is not None:
+        return
+    status = Exit(code=event.code, signal=event.signal)
+    turn.change_attempt(is_started=True, exit=status)
+    match turn.state.stage:
+        case Stage.ENDING:
+            planned.settle(turn)
+        case Stage.LAUNCHING | Stage.RUNNING:
+            _ended_by_itself(turn, status)
+        case Stage.COLLECTING if status.is_good:
+            finish(turn, words=completed(interruptions(turn) - 1))
+        case Stage.STOPPING if attempt.is_gone:
+            after_stop(turn)
+        case _:
+            pass
+
+
+def interruptions(turn: Turn) -> int:
+    """Interruptions of the whole run, without planned stops."""
+    return turn.state.behind.incidents - turn.state.behind.planned
+
+
+def diagnosed(turn: Turn, event: Diagnosed) -> None:
+    """The verdict on the incident at hand."""
+    current = turn.state.incident
+    if turn.state.stage is not Stage.COLLECTING or current is None or current.is_diagnosed:
+        return
+    if event.incident != current.record.incident:
+        return
+    incident.diagnosed(turn, event.verdict)
+    act_if_known(turn)
+
+
+def act_if_known(turn: Turn) -> None:
+    """Verdict and Slurm's answer are both there: decide."""
+    current = turn.state.incident
+    if turn.state.stage is not Stage.COLLECTING or current is None:
+        return
+    if current.is_diagnosed and current.is_slurm_asked:
+        _act(turn)
+
+
+def stopped(turn: Turn, event: Stopped) -> None:
+    """The proof, or who is in its way."""
+    attempt = turn.state.attempt
+    if attempt is None or event.attempt != attempt.number:
+        return
+    if event.is_proven:
+        turn.change_attempt(is_gone=True)
+    if turn.state.stage is Stage.ENDING:
+        planned.settle(turn)
+    if turn.state.stage is not Stage.STOPPING:
+        return
+    _note_obstacles(turn, event)
+    if not event.is_proven:
+        _stop_again(turn, event.text)
+    elif turn.attempt.exit is not None:
+        after_stop(turn)
+
+
+def after_stop(turn: Turn) -> None:
+    """Nothing lives: do what was decided."""
+    incident.stopped(turn)
+    match turn.incident.record.action:
+        case "stop":
+            finish(turn, words=_last_words(turn))
+        case "resubmit":
+            handover.submit(turn)
+        case _:
+            launch.go_on(turn)
+
+
+def late(turn: Turn) -> None:
+    """The stage's time is over."""
+    if turn.state.stage is Stage.COLLECTING:
+        turn.change_incident(is_slurm_asked=True)
+        if not turn.incident.is_diagnosed:
+            incident.diagnosed(turn, _no_verdict(turn))
+        act_if_known(turn)
+    elif turn.attempt.is_gone:
+        _stop_again(turn, "the keeper does not say how the script ended")
+    else:
+        stopped(turn, Stopped(at=turn.at, attempt=turn.attempt.number, is_proven=False, text="no answer in time"))
+
+
+def ask_again(turn: Turn) -> None:
+    """After a takeover: what was asked for in this stage is asked again."""
+    if turn.state.stage is Stage.COLLECTING:
+        turn.enter(Stage.COLLECTING)
+        turn.change_incident(is_diagnosed=False, is_slurm_asked=False)
+        _ask(turn)
+    else:
+        order_stop(turn)
+
+
+def order_stop(turn: Turn) -> None:
+    """Stop the attempt with proof on every node that is not known to be lost."""
+    attempt, tries = turn.attempt, turn.state.tries if turn.state.stage is Stage.STOPPING else 0
+    turn.enter(Stage.STOPPING)
+    turn.set(tries=tries)
+    turn.change_attempt(is_stopping=attempt.is_stopping or attempt.exit is None)
+    turn.do(stop_order(turn))
+
+
+def stop_order(turn: Turn) -> StopAttempt:
+    """The order to stop the present attempt."""
+    attempt, state = turn.attempt, turn.state
+    lost = set(state.incident.lost) if state.incident else set()
+    lost |= {node for node in state.trouble if node in state.unfit} | set(state.unkillable)
+    return StopAttempt(
+        attempt=attempt.number,
+        nodes=attempt.nodes,
+        lost=tuple(node for node in attempt.nodes if node in lost or node in state.out),
+        is_script_ended=attempt.exit is not None,
+    )
+
+
+def _ended_by_itself(turn: Turn, status: Exit) -> None:
+    if status.is_good:
+        finish(turn, words=completed(interruptions(turn)))
+    elif turn.attempt.is_observed:
+        finish(turn, words=_last_words(turn))
+    else:
+        interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.suspected(turn))
+
+
+def _ask(turn: Turn) -> None:
+    attempt, record = turn.attempt, turn.incident.record
+    status = attempt.exit or Exit()
+    turn.do(
+        AskSlurm(),
+        Collect(
+            incident=record.incident,
+            attempt=attempt.number,
+            lost_nodes=turn.incident.lost or watch.suspected(turn),
+            code=status.code,
+            signal=status.signal,
+        ),
+    )
+
+
+def _act(turn: Turn) -> None:
+    verdict = turn.incident.record.verdict
+    if verdict.cls is Class.PLANNED and verdict.cause in planned.POSITIVE:
+        planned.begin(turn, cause=verdict.cause)
+        return
+    for node in (*turn.incident.lost, *verdict.exclude_nodes):
+        launch.note_unfit(turn, node, verdict_name(verdict))
+    wanted = decide(verdict, turn.state, turn.settings, turn.at)
+    turn.state = with_failure_noted(turn.state, verdict)
+    incident.acted(turn, action=wanted.action, text=wanted.text)
+    attempt = turn.attempt
+    stops = attempt.is_live and wanted.action != "observe"
+    turn.tell(decision(verdict, wanted.text, attempt=attempt.number, stops=stops))
+    if wanted.action == "observe":
+        _leave_alone(turn)
+    elif wanted.action == "stop" and not attempt.is_live:
+        finish(turn, words=_last_words(turn))
+    else:
+        order_stop(turn)
+
+
+def _leave_alone(turn: Turn) -> None:
+    """Observe mode: recorded, and no budget used."""
+    turn.set(incident=None)
+    turn.change_attempt(is_observed=True)
+    if turn.attempt.is_live:
+        turn.enter(Stage.RUNNING)
+    else:
+        finish(turn, words="ended, with nothing done about it (mode observe)")
+
+
+def _note_obstacles(turn: Turn, event: Stopped) -> None:
+    """Nodes with something that cannot be killed, or that fell silent meanwhile, must leave."""
+    state = turn.state
+    silent = tuple(node for node in event.unreachable if node not in {state.batch_host, *turn.incident.lost})
+    for node in event.unkillable:
+        launch.note_unfit(turn, node, "a process cannot be killed")
+    for node in silent:
+        launch.note_unfit(turn, node, "gave no answer while the attempt was stopped")
+    unkillable = tuple(dict.fromkeys([*state.unkillable, *event.unkillable]))
+    turn.set(unkillable=unkillable)
+    turn.change_incident(lost=tuple(dict.fromkeys([*turn.incident.lost, *silent])))
+
+
+def _stop_again(turn: Turn, text: str) -> None:
+    tries = turn.state.tries + 1
+    if tries < _STOPS:
+        turn.set(tries=tries)
+        order_stop(turn)
+        return
+    turn.set(is_unproven=True)
+    turn.say(f"attempt {turn.attempt.number} cannot be proven stopped ({text}): nothing is started in this job")
+    incident.stopped(turn)
+    if turn.incident.record.action == "stop":
+        finish(turn, words=_last_words(turn))
+    else:
+        handover.submit(turn)
+
+
+def _last_words(turn: Turn) -> str:
+    incident_now = turn.state.incident
+    if incident_now is None:
+        return "ended, with nothing done about it (mode observe)"
+    record = incident_now.record
+    summary = f" {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
+    return f"{verdict_name(record.verdict)}{summary}: {record.action_text}"
+
+
+def _no_verdict(turn: Turn) -> Verdict:
+    attempt = turn.attempt
+    how = f"it ended with {ended_by(attempt.exit.code, attempt.exit.signal)}" if attempt.exit else "it stands still"
+    return Verdict(
+        cls=Class.UNKNOWN,
+        cause="unattributed",
+        confidence=0.0,
+        summary=f"attempt {attempt.number} failed ({how}) and the evidence could not be gathered in time",
+        retry=Retry.ONCE,
+        fingerprint="unattributed",
+    )

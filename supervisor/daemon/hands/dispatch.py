@@ -1,0 +1,96 @@
+"""Which hand carries out which instruction, and the task it runs in."""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from supervisor.core.events import Event
+from supervisor.core.instructions import (
+    AskSlurm,
+    CancelJob,
+    CheckNodes,
+    ChooseCheckpoint,
+    Collect,
+    Comment,
+    Finish,
+    Instruction,
+    KeepRecord,
+    LaunchAttempt,
+    ProbeNode,
+    Requeue,
+    Say,
+    Shrink,
+    StopAttempt,
+    Submit,
+)
+from supervisor.daemon.hands.ask import ask_slurm, probe
+from supervisor.daemon.hands.check import Checker
+from supervisor.daemon.hands.checkpoint import choose
+from supervisor.daemon.hands.collect import collect
+from supervisor.daemon.hands.finish import finish
+from supervisor.daemon.hands.launch import launch
+from supervisor.daemon.hands.record import Commenter, keep, say
+from supervisor.daemon.hands.shrink import shrink
+from supervisor.daemon.hands.stop import stop
+from supervisor.daemon.hands.submit import cancel_job, requeue, submit
+from supervisor.daemon.world import World
+
+_log = logging.getLogger(__name__)
+
+Deed = Callable[[World, Any], Coroutine[Any, Any, Event | None]]
+"""A hand: takes its own kind of instruction, which the table below pairs it with."""
+
+_BUSY_S = 90.0
+"""What the keeper is told when a decision with a long deadline is under way after the script's end."""
+
+
+class Hands:
+    """Carries out instructions: at once what cannot wait, each of the others in a task of its own."""
+
+    def __init__(self, world: World, group: asyncio.TaskGroup, checker: Checker, commenter: Commenter) -> None:
+        self._world = world
+        self._group = group
+        self._commenter = commenter
+        self._deeds: dict[type[Instruction], Deed] = {
+            CheckNodes: checker.check,
+            ChooseCheckpoint: choose,
+            ProbeNode: probe,
+            AskSlurm: ask_slurm,
+            Collect: collect,
+            StopAttempt: stop,
+            Shrink: shrink,
+            Submit: submit,
+            Requeue: requeue,
+            CancelJob: cancel_job,
+            Finish: functools.partial(finish, commenter=commenter),
+        }
+
+    def carry_out(self, order: Instruction) -> None:
+        """Begin; the answer comes as an event."""
+        world = self._world
+        match order:
+            case Say():
+                world.writer.do(lambda: say(order.text))
+            case Comment():
+                self._commenter.want(order.text)
+            case KeepRecord():
+                keep(world, order)
+            case LaunchAttempt():
+                launch(world, order)
+            case _:
+                world.keeper.busy(_BUSY_S)
+                name = type(order).__name__
+                _log.info("hands.begin order=%s", name)
+                deed = self._deeds[type(order)](world, order)
+                self._group.create_task(self._answered(deed, name), name=f"hand[{name}]")
+
+    async def _answered(self, deed: Coroutine[Any, Any, Event | None], name: str) -> None:
+        try:
+            event = await deed
+        except Exception:  # noqa: BLE001  # a whole component: a hand that breaks must not take the supervisor with it
+            _log.exception("hands.broke order=%s", name)
+            return  # the machine's own deadline for this stage takes over
+        if event is not None:
+            self._world.post(event)

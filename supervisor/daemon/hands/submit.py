@@ -1,0 +1,114 @@
+"""Hands the run on: to a successor without the bad nodes, or back to Slurm's queue."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from supervisor.core.events import Requeued, Submitted
+from supervisor.core.instructions import CancelJob, Requeue, Submit
+from supervisor.daemon.world import World
+from supervisor.errors import NoSlurm, RunFolderUnusable, SlurmFailed, SlurmTimeout, UsageError
+from supervisor.ledger.run_folder import SUBMISSIONS, SUBMITTED, SubmissionRecord, append_line, job_ids
+from supervisor.model.base import encode
+from supervisor.model.facts import JobFacts
+from supervisor.model.ids import NodeName
+from supervisor.slurm.environment import parse_environ
+from supervisor.slurm.hostlist import expand
+from supervisor.slurm.resubmit import resubmit
+from supervisor.slurm.successor import Circumstances, Successor, affordable, successor
+
+_log = logging.getLogger(__name__)
+
+
+async def submit(world: World, order: Submit) -> Submitted:
+    """The successor's job id, a refusal in sbatch's words, or that nobody knows."""
+    try:
+        wanted = _after(await _plan(world, order.exclude), world, order)
+        job = await resubmit(
+            wanted,
+            world.folder,
+            known=job_ids(world.folder),
+            deadline_s=world.settings.submit_deadline_s,
+            look_deadline_s=world.settings.slurm_deadline_s,
+            count=world.slurm.calls,
+        )
+    except SlurmTimeout as exc:
+        return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
+    except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError) as exc:
+        return Submitted(at=world.clock(), outcome="refused", text=str(exc))
+    line = encode(SubmissionRecord(at=world.clock(), job_id=job))
+    world.writer.do(lambda: append_line(world.folder / SUBMISSIONS, line))
+    return Submitted(at=world.clock(), outcome="accepted", job_id=job, text="; ".join(wanted.reasons))
+
+
+async def requeue(world: World, order: Requeue) -> Requeued:
+    """Back to the queue under the same id, then told where not to start: in this order, never held."""
+    deadline_s = world.settings.slurm_deadline_s
+    job = world.around.job_id
+    try:
+        await world.slurm.requeue(job, deadline_s=deadline_s)
+    except (SlurmFailed, NoSlurm) as exc:
+        return Requeued(at=world.clock(), ok=False, text=str(exc))
+    try:
+        await world.slurm.exclude(job, order.exclude, nodes=len(world.around.nodes), deadline_s=deadline_s)
+    except (SlurmFailed, NoSlurm) as exc:
+        return Requeued(at=world.clock(), ok=True, text=f"without exclusions: {exc}")
+    return Requeued(at=world.clock(), ok=True)
+
+
+async def cancel_job(world: World, order: CancelJob) -> None:
+    """Cancel a successor; what Slurm says to it is noted, there is nothing more to do."""
+    try:
+        await world.slurm.cancel_job(order.job_id, deadline_s=world.settings.slurm_deadline_s)
+    except (SlurmFailed, NoSlurm) as exc:
+        _log.warning("successor.not_cancelled job=%s reason=%s", order.job_id, exc)
+
+
+def _after(wanted: Successor, world: World, order: Submit) -> Successor:
+    """The request with a dependency on this job's end, where something of it may still live."""
+    if not order.after_this_job:
+        return wanted
+    at = wanted.argv.index("sbatch") + 1
+    dependency = f"--dependency=afterany:{world.around.raw_job_id}"
+    return msgspec.structs.replace(wanted, argv=(*wanted.argv[:at], dependency, *wanted.argv[at:]))
+
+
+async def _plan(world: World, exclude: tuple[NodeName, ...]) -> Successor:
+    """The request, with as many of the exclusions as leave enough nodes in the partition."""
+    deadline_s = world.settings.slurm_deadline_s
+    env = _environment_of_the_job()
+    job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
+    states = await world.slurm.partition_nodes(job.partition, deadline_s=deadline_s)
+    room = affordable(
+        exclude,
+        nodes=states,
+        user_excluded=expand(job.exclude) if job.exclude else (),
+        needed=_needed(world, job),
+        spares=world.settings.spares,
+    )
+    if room.dropped:
+        _log.warning("submit.exclusions_dropped nodes=%s usable=%d", ",".join(room.dropped), room.usable)
+    at = Circumstances(
+        env=env,
+        script=(world.folder / SUBMITTED / world.run.script_name).read_text(encoding="utf-8", errors="surrogateescape"),
+        known=await world.slurm.node_names(deadline_s=deadline_s),
+        array_task=env.get("SLURM_ARRAY_TASK_ID", ""),
+    )
+    return successor(world.run, str(world.folder), exclude=room.kept, spares=room.spares, at=at)
+
+
+def _needed(world: World, job: JobFacts) -> int:
+    """Nodes of the original request; a job that shrank asks for all of them again."""
+    return world.run.nodes or max(
+        1, len(world.around.nodes) - world.settings.spares, len(job.nodes) - world.settings.spares
+    )
+
+
+def _environment_of_the_job() -> Mapping[str, str]:
+    try:
+        return parse_environ(Path(f"/proc/{os.getppid()}/environ").read_bytes())
+    except OSError:
+        return dict(os.environ)

@@ -1,0 +1,173 @@
+"""The supervisor process: opens its edges, finds out where the run stands, and lets the machine decide."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from supervisor.core.events import Event
+from supervisor.daemon import eyes, lease, predecessor
+from supervisor.daemon.assemble import Basics, Parts, open_parts
+from supervisor.daemon.clock import steady_clock
+from supervisor.daemon.driver import Driver
+from supervisor.daemon.hands.check import Checker
+from supervisor.daemon.hands.dispatch import Hands
+from supervisor.daemon.hands.record import Commenter
+from supervisor.daemon.history import Opening, opening
+from supervisor.daemon.keeper_link import KeeperLink
+from supervisor.daemon.logs import log_to
+from supervisor.daemon.reporter import Reporter
+from supervisor.daemon.surroundings import Surroundings, read
+from supervisor.errors import SuperviseError
+from supervisor.ledger.claim import Claim, claim
+from supervisor.ledger.event_log import FILE, EventLog, read_events
+from supervisor.ledger.run_folder import job_ids, read_run
+from supervisor.ledger.writer import Writer
+
+_log = logging.getLogger(__name__)
+
+_NICENESS = 19
+_CANARIES = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_PREDECESSOR_S = 600.0
+"""For an earlier job of the run to end: KillWait, epilog, a node that takes its time."""
+
+
+def main(arguments: list[str]) -> int:
+    """Supervise the run of this folder until the keeper is told to end; 1 with the reason where that cannot begin."""
+    folder = Path(arguments[0])
+    step_back()
+    try:
+        log_to(folder / "supervisor.log")
+        asyncio.run(_supervise(folder))
+    except (SuperviseError, OSError) as exc:
+        _log.exception("supervisor.ended")
+        print(f"supervise: {exc}", file=sys.stderr)  # noqa: T201  # the job's output is where people look first
+        return 1
+    return 0
+
+
+def step_back() -> None:
+    """Run only when no rank wants the core. A kernel that refuses that leaves the niceness."""
+    os.nice(_NICENESS)
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError as exc:
+        _log.info("priority.kept reason=%s", exc)
+
+
+async def _supervise(folder: Path) -> None:
+    async with AsyncExitStack() as stack:
+        keeper = await KeeperLink.inherited()
+        _be_canary(keeper)
+        alive = asyncio.create_task(lease.tell_keeper(keeper), name="keeper_alive")
+        stack.callback(alive.cancel)
+        run = await asyncio.to_thread(read_run, folder)
+        writer = Writer()
+        stack.callback(writer.close)
+        mailbox: list[Event] = []
+        basics = Basics(
+            folder=folder,
+            run=run,
+            settings=run.settings,
+            around=read(),
+            clock=steady_clock(),
+            keeper=keeper,
+            writer=writer,
+            post=mailbox.append,
+        )
+        parts = await open_parts(stack, basics)
+        begins = await _opening(basics, parts)
+        await _be_the_only_one(basics, parts, begins)
+        await _turn(basics, parts, begins, mailbox)
+
+
+def _be_canary(keeper: KeeperLink) -> None:
+    """A signal that reaches this process too was meant for the whole step: the keeper need not forward it."""
+    loop = asyncio.get_running_loop()
+    for number in _CANARIES:
+        loop.add_signal_handler(number, keeper.signaled, number)
+
+
+async def _opening(basics: Basics, parts: Parts) -> Opening:
+    events = await asyncio.to_thread(read_events, basics.folder / FILE)
+    return opening(
+        events,
+        run_id=basics.run.run_id,
+        around=basics.around,
+        settings=basics.settings,
+        spares=min(basics.settings.spares, len(basics.around.nodes) - 1),
+        walltime_at=parts.walltime_at,
+        now=basics.clock(),
+    )
+
+
+async def _be_the_only_one(basics: Basics, parts: Parts, begins: Opening) -> None:
+    """Claim the run for this job; an earlier job that lives keeps it until it has ended."""
+    around = basics.around
+    wanted = Claim(job_id=around.job_id, at=basics.clock(), restarts=around.restarts, host=around.here)
+    await asyncio.to_thread(claim, basics.folder, wanted)
+    if begins.is_takeover or not around.is_slurm:
+        return
+    earlier = [job for job in await asyncio.to_thread(job_ids, basics.folder) if job != around.job_id]
+    older = [job for job in earlier if _is_older(job, around)]
+    left = await predecessor.ended(
+        parts.world.slurm, older, ask_s=basics.settings.slurm_deadline_s, deadline_s=_PREDECESSOR_S
+    )
+    if left:
+        raise SuperviseError(
+            f"job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s; "
+            f"cancel it (scancel {' '.join(left)}) and submit again"
+        )
+
+
+def _is_older(job: str, around: Surroundings) -> bool:
+    """Slurm counts its jobs up; tasks of one array run side by side, each in a folder of its own."""
+    return _number(job) < _number(around.job_id)
+
+
+def _number(job: str) -> int:
+    return int(job.partition("_")[0])
+
+
+async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Event]) -> None:
+    """The one task group: eyes, hands, and the machine between them, until the keeper hangs up."""
+    world = parts.world
+    commenter = Commenter(world.slurm, basics.around.job_id, basics.clock, deadline_s=basics.settings.slurm_deadline_s)
+    log = EventLog(basics.folder / FILE, basics.writer)
+    async with asyncio.TaskGroup() as group:
+        hands = Hands(world, group, Checker(parts.agents), commenter)
+        driver = Driver(
+            state=begins.state, settings=basics.settings, log=log, clock=basics.clock, carry_out=hands.carry_out
+        )
+        reporter = Reporter(world, parts, lambda: driver.state)
+        driver.on_change = reporter.changed
+        world.post = driver.post
+        driver.post(begins.event)
+        for event in mailbox:
+            driver.post(event)
+        tasks = [
+            group.create_task(driver.run(), name="machine"),
+            group.create_task(driver.tick(), name="clock"),
+            group.create_task(eyes.watch_agents(world, parts.agents), name="agents"),
+            group.create_task(eyes.watch_time(world), name="time"),
+            group.create_task(commenter.run(), name="comment"),
+            group.create_task(reporter.run(), name="report"),
+            group.create_task(parts.bus.watch(lambda text: _log.warning("bus %s", text)), name="broker"),
+            group.create_task(
+                lease.renew(
+                    basics.folder / "term.json",
+                    basics.writer,
+                    basics.clock,
+                    generation=begins.generation,
+                    here=basics.around.here,
+                    address=parts.address,
+                ),
+                name="lease",
+            ),
+        ]
+        await eyes.watch_keeper(world)
+        for task in tasks:
+            task.cancel()

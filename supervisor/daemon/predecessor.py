@@ -1,0 +1,46 @@
+"""Waits until earlier jobs of the run have ended: at most one attempt of a run may live."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.model.ids import JobId
+from supervisor.slurm.backend import Backend
+
+_log = logging.getLogger(__name__)
+
+_LIVING = frozenset(
+    {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
+)
+_POLL_S = (0.3, 0.5, 1.0, 2.0, 5.0)
+_GONE = "invalid job id"
+
+
+async def ended(slurm: Backend, jobs: Iterable[JobId], *, ask_s: float, deadline_s: float) -> list[JobId]:
+    """The jobs that may still live after the deadline; empty: all have ended. A failed query proves nothing."""
+    waiting = list(jobs)
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + deadline_s
+    tries = 0
+    while waiting:
+        waiting = [job for job in waiting if await _may_live(slurm, job, ask_s)]
+        if not waiting or loop.time() > ends:
+            break
+        _log.info("predecessor.lives jobs=%s", ",".join(waiting))
+        await asyncio.sleep(_POLL_S[min(tries, len(_POLL_S) - 1)])
+        tries += 1
+    return waiting
+
+
+async def _may_live(slurm: Backend, job: JobId, deadline_s: float) -> bool:
+    try:
+        facts = await slurm.job(job, deadline_s=deadline_s)
+    except SlurmTimeout:
+        return True
+    except SlurmFailed as exc:
+        # Slurm forgets a job minutes after its end (MinJobAge): a job it does not know has ended.
+        return _GONE not in f"{exc} {exc.stderr}".lower()
+    except NoSlurm:
+        return True
+    return facts.state in _LIVING

@@ -1,0 +1,80 @@
+"""`status.json`: what `status` and `why` show of the living run."""
+
+import asyncio
+from collections.abc import Callable
+
+from supervisor.core.state import State
+from supervisor.daemon.assemble import Parts
+from supervisor.daemon.world import World
+from supervisor.model.base import encode
+from supervisor.model.ids import AttemptNo
+from supervisor.model.status import RunStatus
+
+_EVERY_S = 5.0
+_PACE_WINDOW_S = 60.0
+
+
+class Reporter:
+    """Writes the status at each change of stage, and every few seconds for what moves by itself."""
+
+    def __init__(self, world: World, parts: Parts, state: Callable[[], State]) -> None:
+        self._world = world
+        self._parts = parts
+        self._state = state
+        self._shown: object = None
+        self._began_at = world.clock()
+        self._pace: list[tuple[float, int]] = []
+
+    def changed(self, state: State) -> None:
+        """The machine has handled an event: nodes that left are no longer expected, and a new stage is shown."""
+        shown = (state.stage, state.attempt.number if state.attempt else 0, state.behind.incidents, state.held)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._world.roster.expect(state.held, self._world.clock())
+        self._write(state)
+
+    async def run(self) -> None:
+        """Write for ever."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            self._write(self._state())
+
+    def _write(self, state: State) -> None:
+        self._world.writer.write(self._world.folder / "status.json", encode(self._status(state)))
+
+    def _status(self, state: State) -> RunStatus:
+        world = self._world
+        attempt = state.attempt
+        return RunStatus(
+            run_id=world.run.run_id,
+            job_id=world.around.job_id,
+            updated_at=world.clock(),
+            began_at=self._began_at,
+            stage=state.stage.value,
+            mode=world.settings.mode,
+            attempt=attempt.number if attempt else AttemptNo(0),
+            step=world.roster.progress,
+            step_s=self._step_s(),
+            nodes=state.held,
+            attempt_nodes=attempt.nodes if attempt else (),
+            nodes_up=len(world.roster.up()),
+            bad=dict(state.unfit),
+            incidents=state.behind.incidents - state.behind.planned,
+            restarts=state.behind.restarts,
+            ends_at=self._parts.walltime_at,
+            slurm_calls=world.slurm.calls.total,
+            transport=self._parts.bus.transport,
+            failed_writes=world.writer.failed,
+        )
+
+    def _step_s(self) -> float | None:
+        """Seconds a step over the last minute; None without beats."""
+        now, step = self._world.clock(), self._world.roster.progress
+        if step is None:
+            self._pace.clear()
+            return None
+        self._pace = [(at, then) for at, then in self._pace if now - at <= _PACE_WINDOW_S and then <= step]
+        self._pace.append((now, step))
+        (at, then), steps = self._pace[0], step - self._pace[0][1]
+        return (now - at) / steps if steps and then < step else None

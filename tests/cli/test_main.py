@@ -1,0 +1,134 @@
+"""The command `supervise` itself."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from supervisor import __version__, errors
+from supervisor.cli.exit_codes import ExitCode
+from supervisor.cli.look import phrase
+from supervisor.cli.main import COMMANDS, exit_code
+from supervisor.cli.promise import promise
+from supervisor.ledger.run_file import RunFile
+from supervisor.model.facts import Checkpoint, Choice
+from supervisor.model.ids import RunId
+from supervisor.settings import Settings
+from tests.slurm_submit.fakes import FakeSlurm
+
+
+def _supervise(*args: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, **more}
+    argv = [sys.executable, "-I", "-m", "supervisor.cli.main", *args]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_names_every_command_and_imports_none() -> None:
+    """`--help` must be there at once: nothing but click is loaded."""
+    code = (
+        "import sys; from supervisor.cli.main import cli; cli(['--help'], standalone_mode=False); "
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in "
+        "{'msgspec', 'asyncio', 'fsspec', 'aiomqtt', 'subprocess', 'structlog', 'rich'}))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    *said, loaded = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert all(any(line.strip().startswith(name) for line in said) for name in COMMANDS)
+
+
+def test_the_version_is_that_of_the_distribution(checkout: Path) -> None:
+    """One number in two places."""
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    assert __version__ == project["version"]
+    assert _supervise("--version").stdout == f"supervise {__version__}\n"
+
+
+def test_an_unknown_command_is_refused() -> None:
+    """With click's own words and the code for wrong usage."""
+    done = _supervise("sbtach", "x")
+    assert done.returncode == ExitCode.USAGE
+    assert "sbtach" in done.stderr
+
+
+def test_an_error_is_one_sentence_and_a_code(work: Path, tmp_path: Path) -> None:
+    """No traceback."""
+    (work / "t.sh").write_text("#!/bin/sh\necho\n")
+    done = _supervise("--spares", "1", "sbatch", "t.sh")
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.startswith("supervise: --spares 1 cannot be kept with no -N; ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_without_slurm_the_code_says_so(work: Path, tmp_path: Path) -> None:
+    """Also for calls that are left to sbatch."""
+    (work / "t.sh").write_text("#!/bin/sh\necho\n")
+    for args in (["t.sh"], ["--test-only", "t.sh"]):
+        done = _supervise("sbatch", *args, PATH=str(tmp_path))
+        assert done.returncode == ExitCode.NO_SLURM
+        assert "sbatch is not on PATH" in done.stderr
+    assert not (work / ".supervise").exists()
+
+
+def test_a_double_dash_reaches_sbatch(slurm: FakeSlurm, work: Path) -> None:
+    """Click would eat it."""
+    _supervise("sbatch", "--test-only", "--", "-odd.sh", "--")
+    assert slurm.argv == ["--test-only", "--", "-odd.sh", "--"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.UsageError("x"), 2),
+        (errors.NoSuchRun("x"), 4),
+        (errors.NoSlurm("x"), 5),
+        (errors.RunFolderUnusable("x"), 1),
+        (errors.SlurmTimeout("x"), 1),
+    ],
+)
+def test_each_error_has_its_exit_code(error: errors.SuperviseError, code: int) -> None:
+    """Scripts branch on them."""
+    assert exit_code(error) == code
+
+
+RUN = RunFile(run_id=RunId("llama-abc12"), created_at=1.0)
+
+
+def test_observe_mode_promises_to_keep_its_hands_off() -> None:
+    """Nothing is stopped or restarted."""
+    run = RunFile(run_id=RunId("llama-abc12"), created_at=1.0, settings=Settings(mode="observe"))
+    text = promise(run, job_id="7", checkpoints="")
+    assert "stops and restarts nothing" in text
+    assert "acts on" not in text
+
+
+def test_spares_are_named_with_their_price() -> None:
+    """They wait unused."""
+    run = RunFile(run_id=RunId("r"), created_at=1.0, settings=Settings(spares=2), nodes=4)
+    assert "Of 6 nodes 2 nodes are spares" in " ".join(promise(run, job_id="7", checkpoints="").split())
+
+
+def test_the_promise_fits_a_terminal() -> None:
+    """At most 120 columns and a handful of lines, each below the first indented."""
+    lines = promise(RUN, job_id="81234", checkpoints="Checkpoints: /scratch/me/ck (none yet).").splitlines()
+    assert all(len(line) <= 120 for line in lines)
+    assert len(lines) <= 5
+    assert all(line.startswith("           ") for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (Choice(chosen=None, why="x is empty"), "none yet: x is empty"),
+        (Choice(chosen=None, is_trustworthy=False, why="x does not answer"), "not readable: x does not answer"),
+        (
+            Choice(chosen=Checkpoint(path="/ck/5", step=5, kind="dcp", verdict="whole")),
+            "newest whole: step 5",
+        ),
+    ],
+)
+def test_a_look_at_checkpoints_is_one_phrase(choice: Choice, words: str) -> None:
+    """A listing that cannot be trusted is never "none"."""
+    assert phrase(choice) == words

@@ -1,0 +1,96 @@
+"""The tables of causes and signatures are what the code relies on."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from supervisor.diagnose import signatures, taxonomy
+from supervisor.model.verdict import Class, Retry
+
+_GOOD = '[[signature]]\nid = "a"\nrole = "root"\ncause = "segfault"\nweight = 0.5\nliterals = ["x"]\npattern = "x"\n'
+
+
+def test_the_table_has_every_class() -> None:
+    """Each class has causes, and each cause words for a person."""
+    assert {cause.cls for cause in taxonomy.causes().values()} == set(Class)
+    assert all(cause.row.says for cause in taxonomy.causes().values())
+
+
+@pytest.mark.parametrize(
+    ("name", "retry", "exclude"),
+    [
+        ("node_unreachable", Retry.YES, True),
+        ("cuda_oom", Retry.NO, False),
+        ("segfault", Retry.ONCE, False),
+        ("switch_failure", Retry.YES, False),
+        ("driver_library_mismatch", Retry.YES, True),
+        ("corrupt_shard", Retry.SKIP, False),
+        ("user_cancel", Retry.NEVER, False),
+        ("checkpoint_corrupt", Retry.YES, False),
+    ],
+)
+def test_retry_and_exclusion_are_separate_answers(name: str, retry: Retry, exclude: bool) -> None:  # noqa: FBT001 - a table
+    """Class, retry and exclusion do not follow from each other."""
+    row = taxonomy.cause(name).row
+    assert (row.retry, row.exclude) == (retry, exclude)
+
+
+def test_no_software_or_data_cause_of_the_program_excludes_a_node() -> None:
+    """Data and planned causes never take a node out."""
+    for cause in taxonomy.causes().values():
+        if cause.cls in {Class.DATA, Class.PLANNED, Class.UNKNOWN}:
+            assert not cause.row.exclude, cause.name
+
+
+def test_an_unknown_cause_is_unattributed() -> None:
+    """A name from a newer version is an honest unknown."""
+    assert taxonomy.cause("nonsense").name == "unattributed"
+
+
+def test_a_name_in_two_classes_is_refused() -> None:
+    """Each cause has exactly one class."""
+    row = '{ retry = "no", says = "x" }'
+    with pytest.raises(ValueError, match="class hardware"):
+        taxonomy.parse(f"[hardware]\na = {row}\n[data]\na = {row}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('cause = "segfault"', 'cause = "bad_luck"', "bad_luck"),
+        ('literals = ["x"]', "literals = []", "literals"),
+        ("weight = 0.5", "weight = 0.0", "weight"),
+        ('pattern = "x"', 'pattern = "("', "pattern"),
+        ('pattern = "x"', "pattern = '(?P<colour>x)'", "colour"),
+        ('role = "root"', 'role = "hero"', "hero"),
+        ('id = "a"', 'id = "a"\ncolour = "red"', "colour"),
+    ],
+)
+def test_a_wrong_signature_is_refused(old: str, new: str, complaint: str) -> None:
+    """The message names what is wrong with it."""
+    signatures.parse(_GOOD)
+    with pytest.raises(ValueError, match=complaint):
+        signatures.parse(_GOOD.replace(old, new))
+
+
+def test_two_signatures_of_one_name_are_refused() -> None:
+    """Evidence names signatures, so names are unique."""
+    with pytest.raises(ValueError, match="twice"):
+        signatures.parse(_GOOD + _GOOD)
+
+
+def test_no_pattern_is_slow() -> None:
+    """A hostile line costs each pattern little: four of 4000 characters in half a second over all."""
+    lines = ["srun: error: " + "a" * 4000, "Xid (PCI:" + "0" * 4000, "File: " * 600 + "Error", " OSError" * 500 + "Xid"]
+    began = time.perf_counter()
+    for line in lines:
+        signatures.catalogue().find(line)
+    assert time.perf_counter() - began < 0.5
+
+
+def test_the_tables_are_part_of_the_package() -> None:
+    """The data lie beside the code that reads them."""
+    folder = Path(signatures.__file__).parent
+    assert (folder / "signatures.toml").exists()
+    assert (folder / "taxonomy.toml").exists()

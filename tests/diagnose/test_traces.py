@@ -1,0 +1,79 @@
+"""Tracebacks, also where several ranks write into one file."""
+
+from itertools import chain, zip_longest
+
+from supervisor.diagnose.traces import Trace, find_traces
+
+
+def _traceback(label: str, line: int, exception: str) -> list[str]:
+    return [
+        f"{label}Traceback (most recent call last):",
+        f'{label}  File "/home/u/train.py", line {line}, in main',
+        f"{label}    step(batch)",
+        f'{label}  File "/home/u/data.py", line {line + 1}, in collate',
+        f'{label}    return batch["loss_mask"]',
+        f"{label}           ~~~~~^^^^^^^^^^^^^",
+        f'{label}  File "/opt/venv/lib/python3.11/site-packages/torch/x.py", line 9, in inner',
+        f"{label}    raise",
+        f"{label}{exception}",
+    ]
+
+
+def _find(lines: list[str]) -> list[Trace]:
+    return list(find_traces(enumerate(lines, start=1)))
+
+
+def test_a_traceback() -> None:
+    """The exception's line, and the innermost frame of the user's code rather than of a library."""
+    (trace,) = _find(["step 1", *_traceback("", 10, "KeyError: 'loss_mask'"), "step 2"])
+    assert (trace.number, trace.exception, str(trace.top)) == (10, "KeyError", "data.py:11:collate")
+
+
+def test_labelled_ranks_may_be_mixed_line_by_line() -> None:
+    """With labels, each rank's traceback is read on its own."""
+    first, second = _traceback("[rank3]: ", 10, "KeyError: 'x'"), _traceback("[rank5]: ", 50, "ValueError: y")
+    mixed = [line for line in chain.from_iterable(zip_longest(first, second)) if line]
+    found = {trace.rank: (trace.exception, str(trace.top)) for trace in _find(mixed)}
+    assert found == {3: ("KeyError", "data.py:11:collate"), 5: ("ValueError", "data.py:51:collate")}
+
+
+def test_other_lines_between_the_frames() -> None:
+    """Without labels, lines of other ranks between two frames do no harm."""
+    lines = _traceback("", 10, "KeyError: 'x'")
+    lines[3:3] = ["step 7 loss 0.1", "WARNING: slow"]
+    (trace,) = _find(lines)
+    assert str(trace.top) == "data.py:11:collate"
+
+
+def test_a_follow_up_is_told() -> None:
+    """An exception raised while another was handled is marked: the other came first."""
+    lines = [
+        *_traceback("", 10, "FileNotFoundError: x"),
+        "",
+        "During handling of the above exception, another exception occurred:",
+        "",
+        *_traceback("", 30, "RuntimeError: y"),
+    ]
+    assert [trace.is_follow_up for trace in _find(lines)] == [False, True]
+
+
+def test_faulthandler_writes_the_innermost_first() -> None:
+    """A fatal error's frames are turned round, and its line is the one that names the fault."""
+    lines = [
+        "Fatal Python error: Segmentation fault",
+        "",
+        "Current thread 0x00007f (most recent call first):",
+        '  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at',
+        '  File "/home/u/train.py", line 25 in step',
+        '  File "/home/u/train.py", line 99 in main',
+        "",
+        "Extension modules: numpy",
+    ]
+    (trace,) = _find(lines)
+    assert (trace.number, str(trace.top)) == (1, "train.py:25:step")
+
+
+def test_a_traceback_that_never_ends_is_given_up() -> None:
+    """A cut traceback does not swallow the rest of the log."""
+    lines = [*_traceback("", 10, "KeyError: 1")[:4], *["step 1"] * 300, "SomeError: much later"]
+    assert _find(lines) == []
