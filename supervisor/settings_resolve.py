@@ -12,7 +12,6 @@ from typing import Any, Final
 import msgspec
 
 from supervisor.errors import UsageError
-from supervisor.model.base import plain
 from supervisor.settings import Settings
 from supervisor.slurm.directives import Argument
 
@@ -130,9 +129,3 @@ def _paired(arguments: Sequence[Argument]) -> Iterator[Given]:
                 raise UsageError(f"{source}: {first.text} has no value")
             value = rest.pop(0).text
         yield Given(name.replace("-", "_"), value, source)
-
-
-def shown(resolved: Resolved) -> list[str]:
-    """One line for each setting: value and, where it is no default, its source."""
-    values = {**{name: getattr(resolved.settings, name) for name in _FIELDS}, **plain(resolved.settings)}
-    return [f"{name} = {value!r}  ({resolved.origin.get(name, 'default')})" for name, value in values.items()]

@@ -53,7 +53,7 @@ def order_again(turn: Turn) -> None:
 
 
 def submitted(turn: Turn, event: Submitted) -> None:
-    """sbatch has answered."""
+    """The answer to a submission."""
     if turn.state.stage is Stage.FINISHED:
         _submitted_too_late(turn, event)
         return

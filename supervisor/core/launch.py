@@ -1,4 +1,4 @@
-"""From "nothing runs" to a running attempt: leave, check, choose, launch. `go_on` does the next thing that is missing."""
+"""From nothing to a running attempt: leave, check, choose, launch. `go_on` does the next thing that is missing."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def go_on(turn: Turn) -> None:
         handover.no_nodes(turn)
         go_on_anyway(turn)
         return
-    _choose(turn)
+    choose(turn)
     drop = () if turn.is_observing else leaving(turn.state)
     if drop:
         _shrink(turn, drop)
@@ -169,7 +169,7 @@ def look_later(turn: Turn) -> None:
     """The checkpoint store is asked again: its pause is over."""
     turn.set(choose_at=None)
     turn.enter(_looking(turn))
-    _choose(turn)
+    choose(turn)
 
 
 def ask_again(turn: Turn) -> None:
@@ -186,7 +186,8 @@ def _looking(turn: Turn) -> Stage:
     return Stage.PREPARING if turn.state.is_first else Stage.CHECKING
 
 
-def _choose(turn: Turn) -> None:
+def choose(turn: Turn) -> None:
+    """Ask for the newest whole checkpoint, unless that is under way or its answer is there."""
     state = turn.state
     if state.choice is not None or state.is_choosing or state.choose_at is not None:
         return

@@ -111,7 +111,9 @@ def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) 
     if not is_too_much_lost(state, settings, at):
         return ""
     share = lost_share(state, at)
-    return f"interruptions have cost {share:.0%} of the requested node time (max_lost_share = {settings.max_lost_share})"
+    return (
+        f"interruptions have cost {share:.0%} of the requested node time (max_lost_share = {settings.max_lost_share})"
+    )
 
 
 _RULES: Final[tuple[Callable[[Verdict, State, Settings, float], str], ...]] = (

@@ -157,7 +157,7 @@ def _ended_by_itself(turn: Turn, status: Exit) -> None:
     elif turn.attempt.is_observed:
         finish(turn, words=_last_words(turn))
     else:
-        interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.suspected(turn))
+        interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.lost_of_attempt(turn))
 
 
 def _ask(turn: Turn) -> None:
@@ -168,7 +168,7 @@ def _ask(turn: Turn) -> None:
         Collect(
             incident=record.incident,
             attempt=attempt.number,
-            lost_nodes=turn.incident.lost or watch.suspected(turn),
+            lost_nodes=tuple(dict.fromkeys([*turn.incident.lost, *watch.suspected(turn)])),
             code=status.code,
             signal=status.signal,
         ),
@@ -183,7 +183,8 @@ def _act(turn: Turn) -> None:
     for node in (*turn.incident.lost, *verdict.exclude_nodes):
         launch.note_unfit(turn, node, verdict_name(verdict))
     wanted = decide(verdict, turn.state, turn.settings, turn.at)
-    turn.state = with_failure_noted(turn.state, verdict)
+    if not turn.is_observing:
+        turn.state = with_failure_noted(turn.state, verdict)
     incident.acted(turn, action=wanted.action, text=wanted.text)
     attempt = turn.attempt
     stops = attempt.is_live and wanted.action != "observe"
@@ -198,7 +199,8 @@ def _act(turn: Turn) -> None:
 
 def _leave_alone(turn: Turn) -> None:
     """Observe mode: recorded, and no budget used."""
-    turn.set(incident=None)
+    incident.change_record(turn, is_closed=True)
+    incident.keep(turn)
     turn.change_attempt(is_observed=True)
     if turn.attempt.is_live:
         turn.enter(Stage.RUNNING)
@@ -235,10 +237,7 @@ def _stop_again(turn: Turn, text: str) -> None:
 
 
 def _last_words(turn: Turn) -> str:
-    incident_now = turn.state.incident
-    if incident_now is None:
-        return "ended, with nothing done about it (mode observe)"
-    record = incident_now.record
+    record = turn.incident.record
     summary = f" {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
     return f"{verdict_name(record.verdict)}{summary}: {record.action_text}"
 

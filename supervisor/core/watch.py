@@ -1,4 +1,4 @@
-"""Nodes that fall silent: probed, believed lost only with a witness, their agents started again where only those died."""
+"""Nodes that fall silent: probed, believed lost only with a witness; agents that died alone are started again."""
 
 from typing import Any, Final, Literal
 
@@ -124,6 +124,12 @@ def suspected(turn: Turn) -> tuple[NodeName, ...]:
         for node, seen in turn.state.trouble.items()
         if seen.dead_in_a_row or (node in turn.state.unfit and node in turn.state.held)
     )
+
+
+def lost_of_attempt(turn: Turn) -> tuple[NodeName, ...]:
+    """Nodes of the present attempt that are believed lost."""
+    nodes = turn.state.attempt.nodes if turn.state.attempt else ()
+    return tuple(node for node in nodes if node in turn.state.trouble and node in turn.state.unfit)
 
 
 def forget_open(turn: Turn) -> None:

@@ -29,8 +29,9 @@ def agent_command(
     """The argument list that starts agents on these nodes; `pipes`: the folder of the stdout transport."""
     program = [sys.executable, "-I", "-S", str(files.boot), str(files.runtime), str(files.config)]
     if around.is_slurm:
-        stdin = "none" if pipes is None else "all"
-        program = commands.agent_step(around.raw_job_id, nodes, program, memory_mb=memory_mb, stdin=stdin)
+        program = commands.agent_step(
+            around.raw_job_id, nodes, program, memory_mb=memory_mb, stdin="none" if pipes is None else "all"
+        )
     if pipes is None:
         return program
     return ["/bin/sh", "-c", _OVER_FILES, "sh", str(pipes / IN_NAME), str(pipes / OUT_NAME), *program]

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from supervisor.diagnose.bundle import Bundle
-from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.findings import Finding, failures
 from supervisor.diagnose.taxonomy import UNATTRIBUTED, cause
 from supervisor.errors import PayloadRefused
 from supervisor.model.ids import NodeName, Rank
@@ -21,7 +22,11 @@ _TEXT_CHARS: Final = 80
 
 def blame(bundle: Bundle, root: Finding, findings: Sequence[Finding]) -> Blame:
     """Nodes, GPUs and ranks of the root first, then of other findings with the same cause."""
-    same = [root, *(one for one in findings if one.cause == root.cause and one.role == root.role and one is not root)]
+    placed = _placed(root, findings)
+    same = [
+        root,
+        *(one for one in findings if one.cause == root.cause and one.role == root.role and one is not root),
+    ]
     hosts = _hosts(bundle, findings)
     nodes: dict[NodeName, None] = {}
     gpus: dict[tuple[NodeName, int], None] = {}
@@ -39,6 +44,14 @@ def blame(bundle: Bundle, root: Finding, findings: Sequence[Finding]) -> Blame:
         gpus=tuple(GpuRef(node=node, gpu=gpu) for node, gpu in gpus)[:_RANKS],
         ranks=tuple(ranks)[:_RANKS],
     )
+
+
+def _placed(root: Finding, findings: Sequence[Finding]) -> Finding:
+    """A root that does not tell its rank is that of the first task that failed by itself, where there is one."""
+    first = next(failures(findings), None)
+    if root.rank is not None or root.node or root.names or first is None or cause(root.cause).cls is Class.PLANNED:
+        return root
+    return replace(root, rank=first.rank, node=first.node)
 
 
 def _only_node(root: Finding, findings: Sequence[Finding]) -> list[NodeName]:

@@ -57,7 +57,10 @@ def _unattributed(findings: Sequence[Finding]) -> Verdict:
         cause=what.name,
         confidence=0.0,
         summary=f"{what.row.says}{how}",
-        blame=Blame(ranks=tuple(one.rank for one in ends[:1] if one.rank is not None)),
+        blame=Blame(
+            nodes=tuple(one.node for one in ends[:1] if one.node),
+            ranks=tuple(one.rank for one in ends[:1] if one.rank is not None),
+        ),
         retry=Retry.ONCE,
         fingerprint=fingerprint(None, Blame(), findings),
         evidence=_evidence(None, findings),

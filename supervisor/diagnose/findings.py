@@ -1,7 +1,7 @@
 """Everything in a bundle that points at a cause, as findings that can be compared."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -133,7 +133,7 @@ def time_of(line: str) -> float | None:
         return None
 
 
-def failures(findings: list[Finding]) -> Iterator[Finding]:
+def failures(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Those that say that a task failed by itself: not ended by TERM or KILL from outside."""
     for finding in findings:
         if (finding.code or finding.signal) and finding.signal not in {9, 15}:

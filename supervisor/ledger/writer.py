@@ -44,7 +44,11 @@ class Writer:
         """Whether everything given so far was carried out within the deadline."""
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
-        self.do(lambda: loop.call_soon_threadsafe(done.set))
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(done.set)
+
+        self.do(tell)
         try:
             async with asyncio.timeout(deadline_s):
                 await done.wait()

@@ -89,13 +89,8 @@ def _own(attempt: Attempt) -> dict[str, str]:
 
 
 def _logger_ids(base: Mapping[str, str], run_id: RunId) -> dict[str, str]:
-    """One id over all attempts, so that loggers go on with their run; tasks of an array are runs of their own."""
-    task = base.get("SLURM_ARRAY_TASK_ID")
-    ours = {
-        "WANDB_RUN_ID": f"{run_id}-{task}" if task else run_id,
-        "WANDB_RESUME": "allow",
-        "PYTHONFAULTHANDLER": "1",
-    }
+    """One id over all attempts, so that loggers go on with their run; a task of an array is a run of its own."""
+    ours = {"WANDB_RUN_ID": run_id, "WANDB_RESUME": "allow", "PYTHONFAULTHANDLER": "1"}
     return {name: value for name, value in ours.items() if name not in base}
 
 

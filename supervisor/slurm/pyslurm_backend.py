@@ -122,8 +122,8 @@ def _from_dict(record: Mapping[str, Any]) -> JobFacts:
         nodes=expand(record["nodes"] or ""),
         batch_host=_name(record["batch_host"]),
         restarts=record["restart_cnt"],
-        start_time=record["start_time"] or None,
-        end_time=record["end_time"] or None,
+        start_time=_time(record["start_time"]),
+        end_time=_time(record["end_time"]),
         preempt_time=parse_time(record.get("preempt_time") or ""),
         time_limit_s=_minutes(record["time_limit"]),
         partition=record["partition"] or "",
@@ -145,9 +145,9 @@ def _from_object(job: Any) -> JobFacts:
         nodes=expand(job.allocated_nodes or ""),
         batch_host=_name(job.batch_host),
         restarts=job.requeue_count,
-        start_time=job.start_time or None,
-        end_time=job.end_time or None,
-        preempt_time=job.preempt_time or None,
+        start_time=_time(job.start_time),
+        end_time=_time(job.end_time),
+        preempt_time=_time(job.preempt_time),
         time_limit_s=_minutes(job.time_limit),
         partition=job.partition or "",
         requeue=job.is_requeueable,
@@ -161,6 +161,11 @@ def _from_object(job: Any) -> JobFacts:
 
 def _name(text: str | None) -> NodeName | None:
     return NodeName(text) if text else None
+
+
+def _time(at: int | None) -> float | None:
+    """Epoch seconds; 0 is how Slurm says that there is no such time."""
+    return float(at) if at else None
 
 
 def _minutes(limit: int | str | None) -> float | None:

@@ -1,8 +1,10 @@
 """The command `supervise` itself."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -132,3 +134,22 @@ def test_the_promise_fits_a_terminal() -> None:
 def test_a_look_at_checkpoints_is_one_phrase(choice: Choice, words: str) -> None:
     """A listing that cannot be trusted is never "none"."""
     assert phrase(choice) == words
+
+
+def test_an_interrupt_ends_sbatch_and_leaves_nothing(slurm: FakeSlurm, work: Path) -> None:
+    """Ctrl-C goes to both; the queue says that no job was made, so no folder stays."""
+    (work / "t.sh").write_text("#!/bin/sh\necho\n")
+    slurm.says()
+    slurm.hangs()
+    slurm.queue("5|/other\n")
+    argv = [sys.executable, "-I", "-m", "supervisor.cli.main", "sbatch", "t.sh"]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        end = time.monotonic() + 60
+        while not (slurm.folder / "hanging").exists():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "submit again" in err
+    assert not (work / ".supervise").exists()

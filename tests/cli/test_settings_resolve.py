@@ -16,7 +16,6 @@ from supervisor.settings_resolve import (
     from_files,
     from_options,
     resolve,
-    shown,
 )
 from supervisor.slurm.directives import Argument
 
@@ -121,11 +120,3 @@ def test_a_file_that_is_no_toml_is_named(site: Path) -> None:
 def test_each_setting_has_its_option_and_no_option_lacks_one() -> None:
     """The table of the command line and the settings are two lists of one thing."""
     assert [name for name, _, _ in SETTINGS] == [field.name for field in msgspec.structs.fields(Settings)]
-
-
-def test_every_setting_is_shown_with_its_source() -> None:
-    """One line each."""
-    lines = shown(resolve([Given("spares", "2", "command line")]))
-    assert "spares = 2  (command line)" in lines
-    assert "mode = 'act'  (default)" in lines
-    assert len(lines) == len(SETTINGS)

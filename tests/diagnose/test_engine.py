@@ -1,7 +1,5 @@
 """From evidence to verdict."""
 
-from pathlib import Path
-
 import pytest
 
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
@@ -33,6 +31,12 @@ def test_a_lost_node() -> None:
     assert (verdict.cls, verdict.cause, verdict.retry) == (Class.HARDWARE, "node_unreachable", Retry.YES)
     assert verdict.blame.nodes == verdict.exclude_nodes == ("node003",)
     assert {one.role for one in verdict.evidence} == {"root", "echo"}
+
+
+def test_several_lost_nodes() -> None:
+    """All of them are blamed and must leave."""
+    verdict = _verdict(facts=Facts(lost_nodes=(NodeName("node003"), NodeName("node005"))))
+    assert verdict.exclude_nodes == ("node003", "node005")
 
 
 def test_nodes_that_slurm_names() -> None:
@@ -237,9 +241,9 @@ def test_two_lost_nodes_are_two_failures() -> None:
     assert len(prints) == 2
 
 
-def test_the_numpy_example_is_understood(tmp_path: Path) -> None:
-    """Four ranks' unlabelled output with one traceback in between gives the frame in the user's code."""
+def test_unlabelled_output_of_several_ranks() -> None:
+    """Unlabelled output with one traceback gives the frame, and the task that failed gives the rank."""
     lines = ["step 10 loss 0.2", *_TRACE[:2], "step 20 loss 0.1", *_TRACE[2:], _EXIT]
     verdict = _verdict(*lines)
     assert verdict.fingerprint == "python_exception|train.py:388:collate|"
-    assert verdict.blame.ranks == ()
+    assert (verdict.blame.ranks, verdict.blame.nodes) == ((3,), ("node002",))

@@ -139,12 +139,6 @@ def test_defaults_never_override_the_user(name: str, value: str) -> None:
     assert name not in attempt_environment({name: ""}, attempt()).set
 
 
-def test_tasks_of_an_array_are_runs_of_their_own() -> None:
-    """Two tasks of one array never write into the same logger run."""
-    changed = [attempt_environment({"SLURM_ARRAY_TASK_ID": task}, attempt()).set for task in ("0", "1")]
-    assert [change["WANDB_RUN_ID"] for change in changed] == ["llama-abcde-0", "llama-abcde-1"]
-
-
 def test_torchelastic_is_left_alone() -> None:
     """PyTorch takes a set TORCHELASTIC_RUN_ID as proof of torchrun, and Lightning then fails under plain srun."""
     assert "TORCHELASTIC_RUN_ID" not in attempt_environment({}, attempt()).set

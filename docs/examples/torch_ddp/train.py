@@ -10,7 +10,6 @@ import json
 import os
 import time
 from datetime import timedelta
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,11 @@ class Run:
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def text(pattern: str) -> Any:
-    """All characters of these files as one tensor."""
-    data = b"".join(Path(path).read_bytes() for path in sorted(glob(pattern)) if Path(path).is_file())
+def text(folder: Path) -> Any:
+    """All characters of the folder's files as one tensor."""
+    data = b"".join(path.read_bytes() for path in sorted(folder.glob("*")) if path.is_file())
     if len(data) <= CONTEXT:
-        raise SystemExit(f"{pattern}: no text there; name some with --text")
+        raise SystemExit(f"{folder}: no text there; name a folder that has some with --text")
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
@@ -152,7 +151,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", type=Path, default=Path("checkpoints"), metavar="DIR")
     parser.add_argument("--out", type=Path, metavar="DIR", help="rank 0 writes result.json and steps.log there")
-    parser.add_argument("--text", default="/usr/share/common-licenses/*", metavar="GLOB")
+    parser.add_argument("--text", type=Path, default=Path("/usr/share/common-licenses"), metavar="DIR")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--step-seconds", type=float, default=0.0, help="a step takes at least this long")
     parser.add_argument("--save-every", type=int, default=10, metavar="STEPS")

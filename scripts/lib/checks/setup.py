@@ -17,6 +17,7 @@ TEST_PACKAGES = [
     "iproute2",
     "procps",
     "openmpi-bin",
+    "mpich",
     "debootstrap",
 ]
 

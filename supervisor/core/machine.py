@@ -1,0 +1,169 @@
+"""The one place where events meet the state: `handle` is pure, so each run can be replayed from its event log."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from supervisor.core import handover, incident, launch, planned, recover, takeover, ticks, watch
+from supervisor.core.accounting import requested_at_start
+from supervisor.core.events import (
+    AgentSilent,
+    AgentUp,
+    AttemptEnded,
+    AttemptStarted,
+    Carried,
+    CheckpointChosen,
+    Diagnosed,
+    Event,
+    KeeperReported,
+    LineSeen,
+    NodeProbed,
+    NodesChecked,
+    Progressed,
+    RankFailed,
+    RanksSeen,
+    Requeued,
+    RunStarted,
+    Shrunk,
+    SignalReceived,
+    SlurmReported,
+    Stalled,
+    Stopped,
+    Submitted,
+    SupervisorStarted,
+    Tick,
+)
+from supervisor.core.instructions import Instruction
+from supervisor.core.state import Stage, State
+from supervisor.core.turn import Turn
+from supervisor.settings import Settings
+
+
+def handle(state: State, event: Event, settings: Settings) -> tuple[State, tuple[Instruction, ...]]:
+    """The state after the event, and what is to be done, in this order."""
+    turn = Turn(state, settings, event.at)
+    if isinstance(event, RunStarted):
+        _run_started(turn, event)
+    elif state.stage is Stage.FINISHED:
+        _after_the_end(turn, event)
+    elif state.stage is not Stage.NEW:
+        _handle(turn, event)
+    if isinstance(event, Tick) and not turn.out:
+        # Such a tick is not recorded, so it must not change anything either.
+        return state, ()
+    return turn.state, tuple(turn.out)
+
+
+def replay(events: Iterable[Event], settings: Settings) -> State:
+    """The state after these events; what they once led to is not done again."""
+    state = State()
+    for event in events:
+        state, _ = handle(state, event, settings)
+    return state
+
+
+def _run_started(turn: Turn, event: RunStarted) -> None:
+    """A job begins: everything is new but what the run carries over."""
+    behind = event.carried or Carried()
+    turn.state = State(
+        run_id=event.run_id,
+        job_id=event.job_id,
+        nodes=event.nodes,
+        batch_host=event.batch_host,
+        spares=event.spares,
+        started_at=event.at,
+        walltime_at=event.walltime_at,
+        is_first_job=event.carried is None,
+        behind=msgspec.structs.replace(behind, open_incident=None),
+        stage=Stage.PREPARING,
+    )
+    if event.carried is None:
+        turn.change_behind(requested_node_seconds=requested_at_start(turn.state))
+    if behind.open_incident is not None:
+        turn.set(incident=incident.taken_over(behind.open_incident, event.at))
+    launch.go_on(turn)
+
+
+def _after_the_end(turn: Turn, event: Event) -> None:
+    match event:
+        case Submitted():
+            handover.submitted(turn, event)
+        case SupervisorStarted():
+            takeover.began(turn, event)
+        case _:
+            pass
+
+
+def _handle(turn: Turn, event: Event) -> None:
+    match event:
+        case AgentUp() | AgentSilent() | NodeProbed() | SlurmReported() | Tick():
+            _of_nodes(turn, event)
+        case AttemptStarted() | AttemptEnded() | RanksSeen() | Progressed() | Stalled() | RankFailed() | LineSeen():
+            _of_attempt(turn, event)
+        case SupervisorStarted():
+            takeover.began(turn, event)
+        case KeeperReported():
+            takeover.keeper_said(turn, event)
+        case SignalReceived():
+            planned.signalled(turn, event)
+        case NodesChecked() | Diagnosed() | Stopped() | Shrunk() | CheckpointChosen() | Submitted() | Requeued():
+            _answer(turn, event)
+        case RunStarted():
+            pass
+
+
+def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmReported | Tick) -> None:
+    match event:
+        case AgentUp():
+            watch.heard(turn, event)
+        case AgentSilent():
+            watch.silent(turn, event)
+        case NodeProbed():
+            watch.probed(turn, event)
+        case SlurmReported():
+            watch.slurm_said(turn, event)
+            ticks.slurm_said(turn, event)
+        case Tick():
+            ticks.tick(turn)
+    ticks.judge_losses(turn)
+
+
+def _of_attempt(
+    turn: Turn,
+    event: AttemptStarted | AttemptEnded | RanksSeen | Progressed | Stalled | RankFailed | LineSeen,
+) -> None:
+    if isinstance(event, AttemptStarted):
+        launch.started(turn, event)
+        if turn.state.attempt is not None and event.attempt == turn.attempt.number:
+            planned.started_late(turn)
+    elif turn.state.attempt is None or event.attempt != turn.state.attempt.number:
+        return
+    elif isinstance(event, AttemptEnded):
+        recover.ended(turn, event)
+    else:
+        ticks.seen(turn, event)
+
+
+def _answer(
+    turn: Turn,
+    event: NodesChecked | Diagnosed | Stopped | Shrunk | CheckpointChosen | Submitted | Requeued,
+) -> None:
+    match event:
+        case NodesChecked():
+            launch.checked(turn, event)
+        case Diagnosed():
+            recover.diagnosed(turn, event)
+        case Stopped():
+            recover.stopped(turn, event)
+        case Shrunk():
+            launch.shrunk(turn, event)
+        case CheckpointChosen():
+            launch.chosen(turn, event)
+            planned.chosen(turn, event)
+        case Submitted():
+            handover.submitted(turn, event)
+            planned.submitted(turn, event)
+        case Requeued():
+            handover.requeued(turn, event)
+            planned.requeued(turn, event)
+    launch.go_on_anyway(turn)

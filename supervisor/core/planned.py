@@ -1,0 +1,285 @@
+"""The first SIGTERM: nothing is started any more, Slurm is asked once why, the script is given its time.
+
+Without a positive cause nothing is submitted; what Slurm starts again itself is never submitted; a person's cancel
+also takes back a successor that was submitted just before.
+"""
+
+from typing import Final
+
+from supervisor.core import incident
+from supervisor.core.deadlines import leaving_s
+from supervisor.core.end import finish
+from supervisor.core.events import CheckpointChosen, Requeued, SignalReceived, SlurmReported, Submitted
+from supervisor.core.instructions import AskSlurm, CancelJob, ChooseCheckpoint, StopAttempt, Submit
+from supervisor.core.policy import excluded
+from supervisor.core.state import Stage, Term
+from supervisor.core.turn import Turn
+from supervisor.model.facts import JobFacts
+from supervisor.model.verdict import Class, Retry, Verdict
+
+SIGTERM: Final = 15
+POSITIVE: Final = frozenset({"walltime", "preemption"})
+"""Causes after which the run goes on in another job, if Slurm does not see to that itself."""
+RUNNING_STATES: Final = frozenset({"RUNNING", "SUSPENDED", "CONFIGURING", "RESIZING", "UNKNOWN", ""})
+_AGAIN: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
+_LINES: Final = {
+    "slurm_time_limit": "walltime",
+    "slurm_preempted": "preemption",
+    "slurm_requeued": "requeue",
+    "slurm_node_failure": "node_failure",
+}
+_LIMIT_SLACK_S: Final = 1.0
+_WORDS: Final = {
+    "walltime": "the time limit has ended the job",
+    "preemption": "a job with more right has taken the nodes",
+    "requeue": "Slurm starts this job again",
+    "node_failure": "Slurm ends the job because a node failed",
+    "user_cancel": "the job was cancelled",
+    "user_stop": "the job was told to end (SIGTERM)",
+    "unattributed": "the job was told to end, and Slurm does not say why",
+}
+
+
+def signalled(turn: Turn, event: SignalReceived) -> None:
+    """A signal to the batch pid. Only the first SIGTERM means something; the keeper forwards them all."""
+    if event.number != SIGTERM or turn.state.term is not None or turn.state.stage is Stage.FINISHED:
+        return
+    turn.say("SIGTERM: nothing is started any more, the script has its time")
+    begin(turn, whole_step=event.whole_step)
+
+
+def begin(turn: Turn, *, whole_step: bool = False, cause: str = "") -> None:
+    """The job is being ended. `cause` where it is known already."""
+    stage = turn.state.stage
+    turn.set(
+        term=Term(
+            at=turn.at,
+            whole_step=whole_step,
+            is_answered=bool(cause),
+            cause=cause,
+            is_submitting=stage is Stage.SUBMITTING,
+            is_submitted=stage in {Stage.SUBMITTING, Stage.REQUEUEING},
+        )
+    )
+    turn.enter(Stage.ENDING)
+    if not cause:
+        turn.do(AskSlurm())
+    _look_for_progress(turn)
+    if cause:
+        settle(turn)
+
+
+def slurm_said(turn: Turn, event: SlurmReported) -> None:
+    """The one answer that decides about the cause."""
+    if turn.state.stage is not Stage.ENDING or turn.term.is_answered:
+        return
+    turn.change_term(is_answered=True, cause=_cause(turn, event.job))
+    settle(turn)
+
+
+def chosen(turn: Turn, event: CheckpointChosen) -> None:
+    """The newest checkpoint at the end: whether a successor would get further."""
+    if turn.state.stage is not Stage.ENDING or not turn.term.is_choosing:
+        return
+    step = event.choice.chosen.step if event.choice.chosen else None
+    turn.change_term(is_choosing=False, newest_step=step)
+    settle(turn)
+
+
+def submitted(turn: Turn, event: Submitted) -> None:
+    """A submission that was under way when SIGTERM came, or that was ordered because of it."""
+    if turn.state.stage is not Stage.ENDING:
+        return
+    turn.change_term(is_submitting=False)
+    if event.outcome == "accepted":
+        turn.set(submitted=event.job_id)
+    else:
+        turn.say(f"no successor: sbatch {event.outcome} ({event.text})")
+    settle(turn)
+
+
+def requeued(turn: Turn, event: Requeued) -> None:
+    """The requeue that we asked for ends this job by SIGTERM: its answer may come after that."""
+    if turn.state.stage is Stage.ENDING and event.ok:
+        turn.change_term(is_answered=True, cause="requeue")
+        settle(turn)
+
+
+def started_late(turn: Turn) -> None:
+    """An attempt that was ordered just before SIGTERM has started after all: it must not go on."""
+    if turn.state.stage is Stage.ENDING and not turn.attempt.is_stopping:
+        turn.change_attempt(is_stopping=True)
+        turn.set(deadline=turn.at + leaving_s(turn.settings))
+        turn.do(StopAttempt(attempt=turn.attempt.number, nodes=turn.attempt.nodes))
+
+
+def settle(turn: Turn) -> None:
+    """Submit if that is right, then finish as soon as the script has ended."""
+    term = turn.term
+    if not term.is_answered or term.is_choosing:
+        return
+    if _goes_on(turn) and not term.is_submitted:
+        _submit(turn)
+        return
+    _take_back(turn)
+    attempt = turn.state.attempt
+    if attempt is not None and attempt.is_live and (attempt.is_started or attempt.is_stopping):
+        turn.set(deadline=turn.at + leaving_s(turn.settings) if attempt.is_stopping else None)
+        return
+    if turn.term.is_submitting:
+        turn.set(deadline=turn.at + leaving_s(turn.settings))
+        return
+    _finish(turn)
+
+
+def late(turn: Turn) -> None:
+    """Answers are overdue: what is not known by now is not waited for."""
+    term = turn.term
+    if term.is_answered and not term.is_choosing:
+        attempt = turn.state.attempt
+        if attempt is None or not attempt.is_live or attempt.is_stopping:
+            _finish(turn)
+        else:
+            turn.change_term(is_submitting=False)
+            turn.set(deadline=None)
+            turn.say("no answer to the submission of a successor")
+        return
+    cause = term.cause if term.is_answered else _cause(turn, None)
+    turn.change_term(is_answered=True, is_choosing=False, cause=cause)
+    turn.say("no answer in time about why the job ends")
+    settle(turn)
+
+
+def ask_again(turn: Turn) -> None:
+    """After a takeover: what was under way is asked again, in the same order."""
+    turn.enter(Stage.ENDING)
+    if not turn.term.is_answered:
+        turn.do(AskSlurm())
+    if turn.term.is_choosing:
+        turn.do(_choose_order(turn))
+    if turn.term.is_submitting:
+        turn.do(_submit_order(turn))
+
+
+def _look_for_progress(turn: Turn) -> None:
+    if turn.settings.checkpoint and not turn.is_observing and not turn.term.is_submitted:
+        turn.change_term(is_choosing=True)
+        turn.do(_choose_order(turn))
+
+
+def _choose_order(turn: Turn) -> ChooseCheckpoint:
+    return ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=turn.state.behind.checkpoint_step)
+
+
+def _cause(turn: Turn, job: JobFacts | None) -> str:
+    """Why Slurm ends the job: by its own words, by the lines of slurmstepd, by the clock."""
+    return _cause_by_facts(job) or _cause_by_lines(turn) or _cause_by_clock(turn) or _cause_by_person(turn, job)
+
+
+def _cause_by_facts(job: JobFacts | None) -> str:
+    if job is None:
+        return ""
+    if job.state in _AGAIN:
+        return "requeue"
+    if job.preempt_time is not None or job.state == "PREEMPTED":
+        return "preemption"
+    if job.reason == "TimeLimit" or job.state in {"TIMEOUT", "DEADLINE"}:
+        return "walltime"
+    return "node_failure" if job.state == "NODE_FAIL" else ""
+
+
+def _cause_by_lines(turn: Turn) -> str:
+    lines = turn.state.attempt.ending_lines if turn.state.attempt else ()
+    return next((_LINES[line] for line in lines if line in _LINES), "")
+
+
+def _cause_by_clock(turn: Turn) -> str:
+    limit = turn.state.walltime_at
+    return "walltime" if limit is not None and turn.term.at >= limit - _LIMIT_SLACK_S else ""
+
+
+def _cause_by_person(turn: Turn, job: JobFacts | None) -> str:
+    if job is None:
+        return "unattributed"
+    return "user_stop" if job.state in RUNNING_STATES and not turn.term.whole_step else "user_cancel"
+
+
+def _goes_on(turn: Turn) -> bool:
+    """A successor is wanted: a positive cause, nobody else sees to it, and it would get further."""
+    if turn.is_observing or turn.term.cause not in POSITIVE:
+        return False
+    if turn.term.cause == "preemption":
+        job = turn.state.slurm.job
+        return job is not None and not job.requeue
+    return bool(turn.settings.checkpoint) and _has_progress(turn)
+
+
+def _has_progress(turn: Turn) -> bool:
+    """A checkpoint newer than all that this job started from; where none could be read, steps beyond it."""
+    newest, known = turn.term.newest_step, turn.state.behind.checkpoint_step
+    if newest is not None:
+        return known is None or newest > known
+    step = turn.state.attempt.step if turn.state.attempt else None
+    return step is not None and step > (known or 0)
+
+
+def _submit(turn: Turn) -> None:
+    turn.change_behind(excluded=excluded(turn.state))
+    turn.set(exclude=turn.state.behind.excluded, rung="submit")
+    turn.change_term(is_submitting=True, is_submitted=True)
+    turn.set(deadline=turn.at + leaving_s(turn.settings))
+    turn.do(_submit_order(turn))
+
+
+def _submit_order(turn: Turn) -> Submit:
+    """The script may still be saving: the successor waits for the end of this job, which is near."""
+    return Submit(exclude=turn.state.exclude, after_this_job=True)
+
+
+def _take_back(turn: Turn) -> None:
+    """Without a positive cause a person wants the run to end: its successor, too."""
+    if turn.state.submitted is not None and turn.term.cause not in POSITIVE:
+        turn.do(CancelJob(job_id=turn.state.submitted))
+        turn.say(f"successor {turn.state.submitted} is cancelled")
+        turn.set(submitted=None)
+
+
+def _finish(turn: Turn) -> None:
+    cause = turn.term.cause
+    goes_on = turn.state.submitted is not None or cause == "requeue"
+    words = _WORDS[cause]
+    if turn.state.submitted is not None:
+        words += f"; job {turn.state.submitted} goes on with the run"
+    _keep_planned(turn, cause, words, goes_on=goes_on)
+    finish(turn, words=words, handed_over=goes_on, is_ended_by_term=True)
+
+
+def _keep_planned(turn: Turn, cause: str, words: str, *, goes_on: bool) -> None:
+    """An incident at hand ends with the job; otherwise the planned stop has a record of its own."""
+    current = turn.state.incident
+    action = {"requeue": "requeue"}.get(cause, "resubmit" if goes_on else "stop")
+    if current is not None and not current.record.is_closed and turn.state.submitted is None:
+        incident.acted(turn, action=action, text=words)
+        return
+    if goes_on and current is not None and not current.record.is_closed:
+        return
+    incident.open_incident(turn, evidence_at=turn.term.at)
+    incident.diagnosed(turn, _verdict(cause, words))
+    incident.acted(turn, action=action, text=words)
+    incident.change_record(turn, is_closed=True)
+    incident.keep(turn)
+    turn.change_behind(planned=turn.state.behind.planned + 1)
+
+
+def _verdict(cause: str, words: str) -> Verdict:
+    match cause:
+        case "unattributed":
+            return Verdict(cls=Class.UNKNOWN, cause=cause, confidence=0.0, summary=words, retry=Retry.NEVER)
+        case "node_failure":
+            return Verdict(cls=Class.HARDWARE, cause="node_unreachable", confidence=0.7, summary=words, retry=Retry.YES)
+        case "requeue":
+            return Verdict(cls=Class.PLANNED, cause="maintenance", confidence=0.5, summary=words, retry=Retry.YES)
+        case "user_cancel" | "user_stop":
+            return Verdict(cls=Class.PLANNED, cause=cause, confidence=0.8, summary=words, retry=Retry.NEVER)
+        case _:
+            return Verdict(cls=Class.PLANNED, cause=cause, confidence=0.95, summary=words, retry=Retry.YES)

@@ -1,0 +1,72 @@
+"""A supervisor that begins again: open questions are asked anew, and the keeper says what became of the attempt."""
+
+from supervisor.core import handover, launch, planned, recover, watch
+from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
+from supervisor.core.instructions import Shrink
+from supervisor.core.state import Stage
+from supervisor.core.turn import Turn
+
+
+def began(turn: Turn, event: SupervisorStarted) -> None:
+    """Ask again for what was open. The first supervisor of a job has nothing open but what it has just asked."""
+    is_again = event.generation > 1
+    turn.set(generation=event.generation)
+    if not is_again:
+        return
+    watch.forget_open(turn)
+    match turn.state.stage:
+        case Stage.PREPARING | Stage.CHECKING:
+            launch.ask_again(turn)
+        case Stage.LAUNCHING:
+            # The keeper's report, which comes next, says whether the order arrived.
+            turn.enter(Stage.LAUNCHING)
+        case Stage.COLLECTING | Stage.STOPPING:
+            recover.ask_again(turn)
+        case Stage.SHRINKING:
+            _shrink_again(turn)
+        case Stage.SUBMITTING | Stage.REQUEUEING:
+            handover.order_again(turn)
+        case Stage.ENDING:
+            planned.ask_again(turn)
+        case Stage.FINISHED if turn.state.finish is not None:
+            turn.do(turn.state.finish)
+        case _:
+            pass
+
+
+def keeper_said(turn: Turn, event: KeeperReported) -> None:
+    """The keeper's word on attempts is final: it is the one that starts and reaps them."""
+    if turn.state.stage in {Stage.NEW, Stage.FINISHED}:
+        return
+    _reconcile(turn, event)
+    if planned.SIGTERM in event.signals:
+        planned.signalled(turn, SignalReceived(at=turn.at, number=planned.SIGTERM))
+
+
+def _reconcile(turn: Turn, event: KeeperReported) -> None:
+    if event.attempt and event.attempt >= turn.state.next_attempt:
+        launch.adopt(turn, event.attempt, is_unsupervised=event.is_unsupervised)
+    attempt = turn.state.attempt
+    if attempt is None:
+        return
+    if event.attempt < attempt.number:
+        if turn.state.stage is Stage.LAUNCHING:
+            turn.do(launch.launch_order(turn))
+        return
+    if not attempt.is_started:
+        turn.change_attempt(is_started=True)
+    if event.is_alive:
+        if turn.state.stage is Stage.LAUNCHING:
+            turn.enter(Stage.RUNNING)
+        return
+    recover.ended(turn, AttemptEnded(at=turn.at, attempt=attempt.number, code=event.code, signal=event.signal))
+
+
+def _shrink_again(turn: Turn) -> None:
+    turn.enter(Stage.SHRINKING)
+    drop = turn.state.shrinking
+    turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
+    # The checkpoint finder was asked at the same time.
+    if turn.state.is_choosing:
+        turn.set(is_choosing=False)
+        launch.choose(turn)
