@@ -153,9 +153,10 @@ def _start_anyway(turn: Turn) -> None:
 
 def _open_for_bad_nodes(turn: Turn) -> None:
     unfit = turn.state.unfit
+    is_dead = any(node in turn.state.trouble for node in unfit)
     verdict = Verdict(
-        cls=Class.SOFTWARE,
-        cause="node_misconfigured",
+        cls=Class.HARDWARE if is_dead else Class.SOFTWARE,
+        cause="node_unreachable" if is_dead else "node_misconfigured",
         confidence=0.6,
         summary="; ".join(f"{node}: {why}" for node, why in unfit.items()),
         blame=Blame(nodes=tuple(unfit)),

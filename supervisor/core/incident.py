@@ -127,13 +127,25 @@ def close(turn: Turn) -> None:
     keep(turn)
 
 
+def close_planned(turn: Turn) -> None:
+    """The incident is no interruption but a planned end: it costs no budget."""
+    change_record(turn, is_closed=True)
+    keep(turn)
+    turn.change_behind(planned=turn.state.behind.planned + 1)
+
+
+def is_relaunched(turn: Turn) -> bool:
+    """The present attempt came after the incident at hand."""
+    current, attempt = turn.state.incident, turn.state.attempt
+    return current is not None and attempt is not None and attempt.number > current.record.attempt
+
+
 def leave_open(turn: Turn) -> None:
-    """Another job goes on with the recovery: its loss so far is booked, the record travels in `Carried`."""
+    """Another job goes on with the recovery: its loss so far is booked, the record travels on in `Carried`."""
     incident = turn.state.incident
     if incident is None or incident.record.is_closed:
         return
     turn.state = booked(turn.state, turn.at)
-    turn.change_behind(open_incident=turn.incident.record)
     keep(turn)
 
 

@@ -4,11 +4,11 @@ from typing import Final
 
 import msgspec
 
-from supervisor.core import handover, incident
+from supervisor.core import handover, incident, resume
 from supervisor.core.accounting import with_restart
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptStarted, CheckpointChosen, NodesChecked, Shrunk
-from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Shrink
+from supervisor.core.instructions import CheckNodes, LaunchAttempt, Shrink
 from supervisor.core.placement import Placement, candidates, is_silent, leaving, place
 from supervisor.core.state import Attempt, Check, Stage
 from supervisor.core.turn import Turn
@@ -18,10 +18,7 @@ from supervisor.model.ids import AttemptNo, NodeName
 
 _CHECKS: Final = 3
 """Questions of tier 0 to nodes that are needed and do not answer, before they are given up."""
-_CHOICE_PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0)
-"""Between two looks at a checkpoint store that gives no answer."""
 _LAUNCHES: Final = 3
-_NO_CHECKPOINT: Final = Choice(chosen=None, why="no checkpoint folder is configured")
 
 
 def go_on(turn: Turn) -> None:
@@ -31,7 +28,7 @@ def go_on(turn: Turn) -> None:
         handover.no_nodes(turn)
         go_on_anyway(turn)
         return
-    choose(turn)
+    resume.choose(turn)
     drop = () if turn.is_observing else leaving(turn.state)
     if drop:
         _shrink(turn, drop)
@@ -54,8 +51,8 @@ def checked(turn: Turn, event: NodesChecked) -> None:
     check = turn.state.check
     if check is None or event.ask != check.ask or check.answer is not None:
         return
-    if turn.state.stage not in {Stage.PREPARING, Stage.CHECKING}:
-        return
+    left = set(check.nodes) - set(event.good) - set(event.bad)
+    event = msgspec.structs.replace(event, silent=tuple(node for node in check.nodes if node in left))
     turn.set(check=msgspec.structs.replace(check, answer=event))
     for node, why in event.bad.items():
         note_unfit(turn, node, f"tier 0: {why}")
@@ -65,40 +62,15 @@ def checked(turn: Turn, event: NodesChecked) -> None:
         turn.set(is_silence_told=True)
         turn.say("no agent answers: the job starts without a view of its nodes")
     _give_up_silent(turn)
-    go_on(turn)
-
-
-def chosen(turn: Turn, event: CheckpointChosen) -> None:
-    """The checkpoint for the next attempt, if it can be trusted."""
-    state = turn.state
-    if event.attempt != state.next_attempt or not state.is_choosing:
-        return
-    if state.stage not in {Stage.PREPARING, Stage.SHRINKING, Stage.CHECKING}:
-        return
-    turn.set(is_choosing=False)
-    why = _distrust(turn, event.choice)
-    if not why:
-        accept(turn, event.choice)
-    elif not _has_past(turn):
-        # The script would decide by itself without us, too.
-        turn.say(f"the checkpoints cannot be read ({why}): the script starts as it would without supervise")
-        turn.set(choice=msgspec.structs.replace(event.choice, chosen=None))
-    else:
-        _choose_later(turn, why)
-        return
-    if turn.state.stage is not Stage.SHRINKING:
+    if turn.state.stage in {Stage.PREPARING, Stage.CHECKING}:
         go_on(turn)
 
 
-def accept(turn: Turn, choice: Choice) -> None:
-    """Take this choice for the next attempt. A newer checkpoint than last time is progress, with beats or without."""
-    turn.set(choice=choice)
-    if choice.chosen is None:
-        return
-    known = turn.state.behind.checkpoint_step
-    if known is None or choice.chosen.step > known:
-        changes = {"restarts_without_progress": 0} if turn.state.behind.attempts else {}
-        turn.change_behind(checkpoint_step=choice.chosen.step, **changes)
+def chosen(turn: Turn, event: CheckpointChosen) -> None:
+    """Where the next attempt resumes is known, or is asked again."""
+    resume.chosen(turn, event)
+    if turn.state.stage in {Stage.PREPARING, Stage.CHECKING} and turn.state.choice is not None:
+        go_on(turn)
 
 
 def shrunk(turn: Turn, event: Shrunk) -> None:
@@ -169,7 +141,7 @@ def look_later(turn: Turn) -> None:
     """The checkpoint store is asked again: its pause is over."""
     turn.set(choose_at=None)
     turn.enter(_looking(turn))
-    choose(turn)
+    resume.choose(turn)
 
 
 def ask_again(turn: Turn) -> None:
@@ -184,44 +156,6 @@ def ask_again(turn: Turn) -> None:
 
 def _looking(turn: Turn) -> Stage:
     return Stage.PREPARING if turn.state.is_first else Stage.CHECKING
-
-
-def choose(turn: Turn) -> None:
-    """Ask for the newest whole checkpoint, unless that is under way or its answer is there."""
-    state = turn.state
-    if state.choice is not None or state.is_choosing or state.choose_at is not None:
-        return
-    if not turn.settings.checkpoint:
-        turn.set(choice=_NO_CHECKPOINT)
-        return
-    turn.set(is_choosing=True)
-    turn.do(ChooseCheckpoint(attempt=state.next_attempt, known_step=state.behind.checkpoint_step))
-
-
-def _distrust(turn: Turn, choice: Choice) -> str:
-    """Why the choice is not believed; empty: it is."""
-    if not choice.is_trustworthy:
-        return choice.why or "the listing failed"
-    if choice.chosen is None and turn.state.behind.checkpoint_step is not None:
-        return f"there was one of step {turn.state.behind.checkpoint_step}, and none is found now"
-    return ""
-
-
-def _has_past(turn: Turn) -> bool:
-    behind = turn.state.behind
-    return behind.attempts > 0 or behind.checkpoint_step is not None
-
-
-def _choose_later(turn: Turn, why: str) -> None:
-    tries = turn.state.choice_tries
-    if tries >= len(_CHOICE_PAUSES_S):
-        turn.set(choice_tries=0)
-        finish(turn, words=f"stopped: the checkpoints cannot be read ({why}); never from the beginning unasked")
-        return
-    if not tries:
-        turn.say(f"the checkpoints cannot be read ({why}); looking again")
-    pause = _CHOICE_PAUSES_S[tries]
-    turn.set(choice_tries=tries + 1, choose_at=turn.at + pause)
 
 
 def _check(turn: Turn, placement: Placement) -> None:
@@ -253,7 +187,7 @@ def _shrink(turn: Turn, drop: tuple[NodeName, ...]) -> None:
     if turn.state.shrinking:
         return
     turn.enter(Stage.SHRINKING)
-    turn.set(shrinking=drop, check=None)
+    turn.set(shrinking=drop)
     turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
 
 

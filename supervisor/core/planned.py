@@ -173,6 +173,8 @@ def _choose_order(turn: Turn) -> ChooseCheckpoint:
 
 def _cause(turn: Turn, job: JobFacts | None) -> str:
     """Why Slurm ends the job: by its own words, by the lines of slurmstepd, by the clock."""
+    if turn.state.rung == "requeue":
+        return "requeue"  # our own order: this signal is how Slurm carries it out
     return _cause_by_facts(job) or _cause_by_lines(turn) or _cause_by_clock(turn) or _cause_by_person(turn, job)
 
 
@@ -256,19 +258,18 @@ def _finish(turn: Turn) -> None:
 
 def _keep_planned(turn: Turn, cause: str, words: str, *, goes_on: bool) -> None:
     """An incident at hand ends with the job; otherwise the planned stop has a record of its own."""
+    action = "requeue" if cause == "requeue" else "resubmit" if goes_on else "stop"
     current = turn.state.incident
-    action = {"requeue": "requeue"}.get(cause, "resubmit" if goes_on else "stop")
-    if current is not None and not current.record.is_closed and turn.state.submitted is None:
-        incident.acted(turn, action=action, text=words)
+    is_pending = current is not None and not current.record.is_closed and not incident.is_relaunched(turn)
+    if is_pending and turn.incident.is_diagnosed:
+        if not goes_on:
+            incident.acted(turn, action=action, text=words)
         return
-    if goes_on and current is not None and not current.record.is_closed:
-        return
-    incident.open_incident(turn, evidence_at=turn.term.at)
+    if not is_pending:
+        incident.open_incident(turn, evidence_at=turn.term.at)
     incident.diagnosed(turn, _verdict(cause, words))
     incident.acted(turn, action=action, text=words)
-    incident.change_record(turn, is_closed=True)
-    incident.keep(turn)
-    turn.change_behind(planned=turn.state.behind.planned + 1)
+    incident.close_planned(turn)
 
 
 def _verdict(cause: str, words: str) -> Verdict:

@@ -81,12 +81,14 @@ def _not_retryable(verdict: Verdict, _state: State, _settings: Settings, _at: fl
 
 
 def _same_again(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
-    # Hardware and network have a budget instead: two nodes may die one after the other.
-    if verdict.cls in {Class.HARDWARE, Class.NETWORK} or not verdict.fingerprint:
-        return ""
-    if verdict.fingerprint != state.behind.fingerprint or _is_further(state):
+    if not _is_compared(verdict) or verdict.fingerprint != state.behind.fingerprint or _is_further(state):
         return ""
     return "the same failure as before, with no new step between"
+
+
+def _is_compared(verdict: Verdict) -> bool:
+    """Hardware and network have a budget instead: two nodes may die one after the other."""
+    return bool(verdict.fingerprint) and verdict.cls not in {Class.HARDWARE, Class.NETWORK}
 
 
 def _is_further(state: State) -> bool:
@@ -126,7 +128,9 @@ _RULES: Final[tuple[Callable[[Verdict, State, Settings, float], str], ...]] = (
 
 
 def with_failure_noted(state: State, verdict: Verdict) -> State:
-    """The state that remembers this failure for the comparison with the next one."""
+    """The state that remembers this failure for the comparison with the next one of its kind."""
+    if not _is_compared(verdict):
+        return state
     behind = msgspec.structs.replace(
         state.behind, fingerprint=verdict.fingerprint, fingerprint_step=state.behind.furthest_step
     )

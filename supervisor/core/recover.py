@@ -5,7 +5,8 @@ from typing import Final
 from supervisor.core import handover, incident, launch, planned, watch
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
-from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
+from supervisor.core.instructions import AskSlurm, Collect, Shrink, StopAttempt
+from supervisor.core.placement import leaving
 from supervisor.core.policy import decide, with_failure_noted
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
@@ -44,7 +45,7 @@ def ended(turn: Turn, event: AttemptEnded) -> None:
         case Stage.LAUNCHING | Stage.RUNNING:
             _ended_by_itself(turn, status)
         case Stage.COLLECTING if status.is_good:
-            finish(turn, words=completed(interruptions(turn) - 1))
+            _ended_well_after_all(turn)
         case Stage.STOPPING if attempt.is_gone:
             after_stop(turn)
         case _:
@@ -135,6 +136,10 @@ def order_stop(turn: Turn) -> None:
     turn.enter(Stage.STOPPING)
     turn.set(tries=tries)
     turn.change_attempt(is_stopping=attempt.is_stopping or attempt.exit is None)
+    drop = () if turn.is_observing else leaving(turn.state)
+    if drop:
+        # Beside the stop: Slurm keeps the step of a dead node, and its resources, until the node has left the job.
+        turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
     turn.do(stop_order(turn))
 
 
@@ -158,6 +163,16 @@ def _ended_by_itself(turn: Turn, status: Exit) -> None:
         finish(turn, words=_last_words(turn))
     else:
         interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.lost_of_attempt(turn))
+
+
+def _ended_well_after_all(turn: Turn) -> None:
+    """A finished run is finished, whatever was seen of single ranks just before."""
+    words = "the script ended well by itself"
+    verdict = Verdict(cls=Class.PLANNED, cause="completed", confidence=0.9, summary=words, retry=Retry.NO)
+    incident.diagnosed(turn, verdict)
+    incident.acted(turn, action="none", text=words)
+    incident.close_planned(turn)
+    finish(turn, words=completed(interruptions(turn)))
 
 
 def _ask(turn: Turn) -> None:

@@ -90,7 +90,6 @@ class Trouble(Fact, frozen=True, kw_only=True):
     asked_at: float = 0.0
     restart_at: float | None = None
     """When its agent should be started again."""
-    restarts: int = 0
 
 
 class Check(Fact, frozen=True, kw_only=True):
@@ -186,6 +185,9 @@ class State(Fact, frozen=True, kw_only=True):
     shrinking: tuple[NodeName, ...] = ()
     tries: int = 0
     """Of the present stage."""
+    agents_at: float = 0.0
+    """Before this no agent is started again."""
+    agent_restarts: int = 0
     slurm: SlurmView = SlurmView()
     term: Term | None = None
     exclude: tuple[NodeName, ...] = ()

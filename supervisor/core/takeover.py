@@ -1,6 +1,6 @@
 """A supervisor that begins again: open questions are asked anew, and the keeper says what became of the attempt."""
 
-from supervisor.core import handover, launch, planned, recover, watch
+from supervisor.core import handover, launch, planned, recover, resume, watch
 from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
 from supervisor.core.instructions import Shrink
 from supervisor.core.state import Stage
@@ -69,4 +69,4 @@ def _shrink_again(turn: Turn) -> None:
     # The checkpoint finder was asked at the same time.
     if turn.state.is_choosing:
         turn.set(is_choosing=False)
-        launch.choose(turn)
+        resume.choose(turn)

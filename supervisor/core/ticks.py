@@ -107,7 +107,8 @@ def _ranks_seen(turn: Turn) -> None:
 
 
 def _progressed(turn: Turn, step: int) -> None:
-    turn.change_attempt(step=step, ranks_at=turn.attempt.ranks_at or turn.at)
+    # Whoever moves after a rank's failure has not been broken by it.
+    turn.change_attempt(step=step, ranks_at=turn.attempt.ranks_at or turn.at, failed_at=None)
     furthest = turn.state.behind.furthest_step
     if furthest is None or step > furthest:
         turn.change_behind(furthest_step=step, restarts_without_progress=0)
@@ -138,6 +139,5 @@ def _broken(turn: Turn) -> None:
 
 
 def _is_recovery(turn: Turn) -> bool:
-    """The present attempt is one that came after the incident at hand."""
-    current = turn.state.incident
-    return turn.state.stage is Stage.RUNNING and current is not None and turn.attempt.number > current.record.attempt
+    """What is seen of the ranks belongs to a recovery."""
+    return turn.state.stage is Stage.RUNNING and incident.is_relaunched(turn)

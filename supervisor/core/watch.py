@@ -20,6 +20,8 @@ _PROBE_S: Final = 6.0
 _SLURM_PAUSES_S: Final = (3.0, 5.0, 10.0, 20.0, 60.0)
 _RESTART_PAUSES_S: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 """Before a silent agent on a living node is started again: it may be the broker that is away."""
+_QUIET_S: Final = 300.0
+"""Without a restart of agents for this long, the next one may come at once again."""
 _SURE_DEAD: Final = 2
 """Dead answers in a row: the last one comes just before the loss is believed."""
 _WITNESS_S: Final = 10.0
@@ -41,10 +43,8 @@ def silent(turn: Turn, event: AgentSilent) -> None:
     if node not in turn.state.held or node in turn.state.trouble or node in turn.state.unfit:
         turn.set(up=turn.state.up - {node})
         return
-    known = turn.state.trouble.get(node)
-    restarts = known.restarts if known else 0
     is_own = node == turn.state.batch_host
-    trouble = Trouble(since=min(event.last_heard, turn.at), how=event.how, restarts=restarts, asked_at=turn.at)
+    trouble = Trouble(since=min(event.last_heard, turn.at), how=event.how, asked_at=turn.at)
     if is_own:
         trouble = msgspec.structs.replace(trouble, answer="alive", restart_at=turn.at + _restart_pause(trouble))
     turn.set(up=turn.state.up - {node}, trouble={**turn.state.trouble, node: trouble})
@@ -72,7 +72,7 @@ def probed(turn: Turn, event: NodeProbed) -> None:
     )
     if is_unsure:
         turn.do(ProbeNode(node=event.node))
-    if event.answer != "alive" and not _has_witness(turn, event.node):
+    if event.answer == "unknown" or (event.answer == "dead" and not _has_witness(turn, event.node)):
         _ask_slurm(turn)
 
 
@@ -189,16 +189,18 @@ def _ask_slurm(turn: Turn) -> None:
 
 def _restart_agents(turn: Turn) -> None:
     """One step for all agents that are due."""
-    troubled = turn.state.trouble.items()
+    state = turn.state
+    troubled = state.trouble.items()
     due = [node for node, seen in troubled if seen.restart_at is not None and turn.at >= seen.restart_at]
-    if not due:
+    if not due or turn.at < state.agents_at:
         return
+    is_quiet = turn.at - state.agents_at > _QUIET_S
+    restarts = 0 if is_quiet else state.agent_restarts
+    pause = _paused(_RESTART_PAUSES_S, restarts)
     for node in due:
-        seen = turn.state.trouble[node]
-        restarts = seen.restarts + 1
-        _change(turn, node, restarts=restarts, restart_at=turn.at + _paused(_RESTART_PAUSES_S, restarts))
-    number = turn.state.asks + 1
-    turn.set(asks=number)
+        _change(turn, node, restart_at=turn.at + pause)
+    number = state.asks + 1
+    turn.set(asks=number, agents_at=turn.at + pause, agent_restarts=restarts + 1)
     nodes = tuple(node for node in turn.state.held if node in due)
     turn.do(CheckNodes(ask=f"agents-{number}", nodes=nodes))
 
@@ -211,7 +213,7 @@ def _restart_at(turn: Turn, seen: Trouble, answer: Literal["alive", "dead", "unk
 
 def _restart_pause(seen: Trouble) -> float:
     """A step that has ended does not come back by itself; a silent agent may."""
-    return 0.0 if seen.how == "step_ended" and not seen.restarts else _paused(_RESTART_PAUSES_S, seen.restarts)
+    return 0.0 if seen.how == "step_ended" else _RESTART_PAUSES_S[0]
 
 
 def _paused(pauses: tuple[float, ...], times: int) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from supervisor.agent.runtime import build_runtime
+from supervisor.beat.install import install_beat
 from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
 from supervisor.core.events import Event
 from supervisor.daemon.agent_launch import AgentFiles, agent_command, agent_environment
@@ -137,9 +138,10 @@ def _place(basics: Basics, host: str, config: SlurmConfig) -> BusPlace:
 
 
 def _runtime(folder: Path) -> Path:
+    """What agents and ranks load: built anew for each supervisor, since a successor may run after an upgrade."""
+    install_beat(folder)
     path = folder / "runtime.tar"
-    if not path.exists():
-        build_runtime(path)
+    build_runtime(path)
     return path
 
 

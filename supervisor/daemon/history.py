@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from supervisor.core.events import Event, RunStarted, SupervisorStarted
-from supervisor.core.machine import carried, replay
+from supervisor.core.machine import replay
 from supervisor.core.state import State
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import RunId
@@ -55,6 +55,6 @@ def opening(
         spares=spares,
         walltime_at=walltime_at,
         restarts=around.restarts,
-        carried=carried(before) if started else None,
+        carried=before.behind if started else None,
     )
     return Opening(before if started else State(), event, 1)

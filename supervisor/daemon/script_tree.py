@@ -30,9 +30,12 @@ class ScriptTree:
                     _signal(process, signal.SIGSTOP)
 
     def thaw_and_terminate(self) -> None:
-        """TERM for all, then let the frozen ones go on so that they receive it."""
+        """TERM for all, then let the frozen ones go on so that they receive it.
+
+        Launchers are killed: their tasks are gone, and an srun whose node died would wait for it for seven seconds.
+        """
         for process in self._living():
-            _signal(process, signal.SIGTERM)
+            _signal(process, signal.SIGKILL if _name(process) in _LAUNCHERS else signal.SIGTERM)
         for process in self._frozen:
             _signal(process, signal.SIGCONT)
 

@@ -24,7 +24,7 @@ def blame(bundle: Bundle, root: Finding, findings: Sequence[Finding]) -> Blame:
     """Nodes, GPUs and ranks of the root first, then of other findings with the same cause."""
     placed = _placed(root, findings)
     same = [
-        root,
+        placed,
         *(one for one in findings if one.cause == root.cause and one.role == root.role and one is not root),
     ]
     hosts = _hosts(bundle, findings)
@@ -47,11 +47,17 @@ def blame(bundle: Bundle, root: Finding, findings: Sequence[Finding]) -> Blame:
 
 
 def _placed(root: Finding, findings: Sequence[Finding]) -> Finding:
-    """A root that does not tell its rank is that of the first task that failed by itself, where there is one."""
-    first = next(failures(findings), None)
-    if root.rank is not None or root.node or root.names or first is None or cause(root.cause).cls is Class.PLANNED:
+    """A root that does not tell its rank is that of the first task that failed by itself, where there is one.
+
+    Where the node would have to leave for it, only if no other node's task failed.
+    """
+    what = cause(root.cause)
+    if root.rank is not None or root.node or root.names or what.cls is Class.PLANNED:
         return root
-    return replace(root, rank=first.rank, node=first.node)
+    failed = list(failures(findings))
+    if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):
+        return root
+    return replace(root, rank=failed[0].rank, node=failed[0].node)
 
 
 def _only_node(root: Finding, findings: Sequence[Finding]) -> list[NodeName]:

@@ -1,7 +1,7 @@
 """In the batch shell's place: keeps a supervisor alive, starts attempts, passes signals and the exit status on.
 
-`keeper.py RUNDIR SCRIPT ARGUMENTS...`, started by the guard in the script. Standard library only, Python >= 3.8; what
-it says to the supervisor and hears from it stands in docs/contracts.md. When all else fails, the script still runs.
+`keeper.py RUNDIR SCRIPT ARGUMENTS...`, started by the guard in the script; its words with the supervisor stand in
+docs/contracts.md. Standard library only, Python >= 3.8. When all else fails, the script still runs.
 """
 
 from __future__ import annotations
@@ -11,167 +11,176 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 import time
 from contextlib import suppress
+from math import inf
+from pathlib import Path
+from subprocess import DEVNULL, Popen
 
-BACKOFF_S = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+BACKOFF_S = (0.0, 0.2, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 GOOD_LIFE_S, SILENT_S = 60.0, 20.0  # a life that ends the backoff; a silence that means that it is stuck
 FIRST_START_S, FAILED_STARTS = 45.0, 5  # then the first attempt starts without a supervisor
 ORPHANED_S, YOUNG_S = 60.0, 3.0  # after the script's end, for a supervisor that lives longer than a moment
-BUSY_S, LAST_S = 900.0, 3.0  # the longest that a supervisor may ask for; for the end of what is left
+BUSY_S, LAST_S = 900.0, 3.0  # the longest that a supervisor may ask for; for it to end once the job does
 FORWARD_S, CANARY_S = 0.25, 2.0  # for the supervisor to say that the whole step received the signal, if not before
-ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM}
-# Faults are left alone too: behind a handler, one of this very process would return to where it happened, for ever.
-NOT_OURS = {getattr(signal, f"SIG{name}") for name in ("KILL", "STOP", "CONT", "TTIN", "TTOU", "BUS", "FPE", "SEGV")}
+# Not passed on: what no handler gets, what ends nobody, and faults, which behind a handler would repeat for ever.
+NOT_OURS = "SIGKILL SIGSTOP SIGCONT SIGTSTP SIGTTIN SIGTTOU SIGWINCH SIGURG SIGBUS SIGFPE SIGILL SIGSEGV"
+CODEC = ("utf-8", "surrogateescape")
 
 
 class Keeper:
-    """One job's keeper: `turn` until there is a `finish`, then `leave`. A status is negative for a signal."""
+    """One job's keeper: `turn` until there is a `finish`, then `leave`."""
 
     def __init__(self, folder: str, command: list[str]) -> None:
-        self.folder, self.command, self.given = folder, command, environment("self")
-        self.began = self.born = self.heard = self.next_start = self.alone_since = time.monotonic()
-        self.supervisor: subprocess.Popen[bytes] | None = None
-        self.script: subprocess.Popen[bytes] | None = None
+        self.folder, self.command = folder, command
+        self.began = self.born = self.died = self.heard = self.alone_since = time.monotonic()
+        self.supervisor: Popen[bytes] | None = None
         self.link: socket.socket | None = None
-        self.status: int | None = None
-        self.finish: int | None = None
         self.rest, self.tries, self.has_spoken, self.busy_until = b"", 0, False, 0.0
+        self.script: Popen[bytes] | None = None
         self.attempt, self.is_alone = 0, False
-        self.signals: set[int] = set()
-        self.forward: dict[int, float] = {}
+        self.status: dict[str, int | None] = {}  # how the newest attempt ended
+        self.finish: dict[str, int | None] = {}
+        self.signals: dict[int, float] = {}  # all that came, and when the script is to get them
         self.canary: dict[int, float] = {}
+        environ = Path("/proc/self/environ").read_bytes()  # without the LC_CTYPE that Python adds to its own copy
+        self.given = dict(item.split(b"=", 1) for item in environ.split(b"\0") if b"=" in item)
         self.wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        for number in set(signal.valid_signals()) - NOT_OURS:  # what is ignored on purpose stays so, for the script too
+        for number in set(signal.valid_signals()) - {getattr(signal, name) for name in NOT_OURS.split()}:
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler) or number == signal.SIGCHLD:
-                signal.signal(number, lambda *_: None)
+                signal.signal(number, lambda *_: None)  # what is ignored on purpose stays so, for the script too
 
     def turn(self) -> None:
         """Look at everything once; waits half a second at most."""
-        self.keep_supervisor(time.monotonic())
-        self.pass_signals(time.monotonic())
-        self.look_at_clock(time.monotonic())
-        sources = [self.wake, self.link] if self.link else [self.wake]
-        readable, _, _ = select.select(sources, [], [], 0.05 if self.forward or not self.supervisor else 0.5)
+        self._keep_supervisor(time.monotonic())
+        self._look_at_clock(time.monotonic())
+        link = [self.link.fileno()] if self.link else []
+        is_soon = not self.supervisor or any(due < inf for due in self.signals.values())
+        readable, _, _ = select.select([self.wake, *link], [], [], 0.05 if is_soon else 0.5)
         for number in set(os.read(self.wake, 512) if self.wake in readable else b"") - {signal.SIGCHLD}:
-            self.signals.add(number)
-            self.forward.setdefault(number, time.monotonic() + FORWARD_S)
-        if self.link in readable:
-            self.read()
-        if self.script and self.script.poll() is not None:
-            self.ended(self.script.returncode)
+            self.signals[number] = min(self.signals.get(number, inf), time.monotonic() + FORWARD_S)
+        if any(each in readable for each in link):
+            self._read()
+        if self.script and not self.status and self.script.poll() is not None:
+            self._ended(self.script.returncode)
 
-    def keep_supervisor(self, now: float) -> None:
+    def _keep_supervisor(self, now: float) -> None:
         if self.supervisor and self.supervisor.poll() is None:
             if now - self.heard > SILENT_S:
                 self.supervisor.kill()
         elif self.supervisor:
-            self.read()  # its last words
-            self.supervisor, self.link = None, None
+            self._read()  # its last words
+            self.supervisor, self.link, self.died = None, None, now
             if now - self.born > GOOD_LIFE_S:
                 self.tries, self.alone_since = 1, now
-            self.next_start = now + BACKOFF_S[min(self.tries, len(BACKOFF_S)) - 1]
-        elif now >= self.next_start:
-            self.tries, self.born, self.heard, self.rest = self.tries + 1, now, now, b""
-            self.next_start = now + BACKOFF_S[-1]
-            self.start_supervisor()
+        elif now >= self.died + BACKOFF_S[min(self.tries, len(BACKOFF_S) - 1)]:
+            self.tries, self.born, self.died, self.heard, self.rest = self.tries + 1, now, now, now, b""
+            self._start_supervisor()
 
-    def start_supervisor(self) -> None:
+    def _start_supervisor(self) -> None:
         self.link, theirs = socket.socketpair()
         self.link.setblocking(False)
         with theirs:
-            command = [sys.executable, "-I", "-m", "supervisor.daemon", self.folder]
             env = {**self.given, b"SUPERVISE_KEEPER_FD": b"%d" % theirs.fileno()}
-            self.supervisor = subprocess.Popen(
-                command, env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
-            )
-        pid = self.script.pid if self.script else 0
-        self.tell("state", attempt=self.attempt, pid=pid, alive=bool(pid), unsupervised=self.is_alone,
-                  signals=sorted(self.signals), **split(self.status))  # fmt: skip
+            command = [sys.executable, "-I", "-m", "supervisor.daemon", self.folder]
+            self.supervisor = Popen(command, env=env, pass_fds=[theirs.fileno()], stdin=DEVNULL, start_new_session=True)
+        pid = self.script.pid if self.script and not self.status else 0
+        more = {"unsupervised": self.is_alone, "signals": list(self.signals), "code": None, "signal": None}
+        self._tell("state", attempt=self.attempt, pid=pid, alive=pid > 0, **{**more, **self.status})
 
-    def pass_signals(self, now: float) -> None:
-        for number, due in list(self.forward.items()):
-            is_whole = abs(due - self.canary.pop(number, 0.0)) < CANARY_S
+    def _look_at_clock(self, now: float) -> None:
+        for number, due in self.signals.items():
+            is_whole = abs(due - self.canary.get(number, 0.0)) < CANARY_S
             if is_whole or now >= due:
-                del self.forward[number]
-                self.tell("signal", number=number, whole=is_whole)
+                self.signals[number], self.canary[number] = inf, 0.0
+                self._tell("signal", number=number, whole=is_whole)
                 if self.script and not is_whole:
                     self.script.send_signal(number)
-
-    def look_at_clock(self, now: float) -> None:
         is_late = now > max(self.began + FIRST_START_S, min(self.busy_until, self.began + BUSY_S))
-        if not self.attempt and (is_late or (self.tries >= FAILED_STARTS and not self.supervisor)):
-            if self.signals & ENDING:
-                self.finish = -min(self.signals & ENDING)
-                return
+        is_hopeless = is_late or (self.tries >= FAILED_STARTS and not self.supervisor)
+        if not self.attempt and is_hopeless and self.signals:
+            self.finish = {"code": None, "signal": min(self.signals)}
+        elif not self.attempt and is_hopeless:
             self.is_alone = True
-            self.start(1, {}, [])
+            self._start(1, {}, [])
             say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
         is_kept = self.supervisor and now - self.heard < SILENT_S and now - self.born > YOUNG_S
-        patience = ORPHANED_S if self.has_spoken or self.supervisor else 0.0
-        if self.status is not None and not is_kept and now > max(self.alone_since + patience, self.busy_until):
+        patience_s = ORPHANED_S if self.has_spoken or self.supervisor else 0.0
+        if self.status and not is_kept and now > max(self.alone_since + patience_s, self.busy_until):
             self.finish = self.status
 
-    def read(self) -> None:
+    def _read(self) -> None:
         data = b""
         with suppress(OSError):
             data = self.link.recv(65536) if self.link else b""
-        if not data:
-            self.link = None
-            return
-        self.heard, self.has_spoken = time.monotonic(), True
+        self.link = self.link if data else None
         *lines, self.rest = (self.rest + data).split(b"\n")
-        for line in lines:
-            try:
-                self.obey(json.loads(line), self.heard)
-            except (ValueError, KeyError, TypeError, AttributeError) as exc:
-                self.tell("refused", why=f"not understood: {exc!r}")
+        for order in map(json.loads, lines):
+            self.heard, self.has_spoken = time.monotonic(), True
+            if order["do"] == "start":
+                self._start(order["attempt"], order["set"], order["unset"])
+            elif order["do"] == "finish":
+                self.finish = {"code": order["code"], "signal": order["signal"]}
+            elif order["do"] == "signaled":
+                self.canary[order["number"]] = self.heard
+            elif order["do"] == "busy":
+                self.busy_until = self.heard + min(order["for_s"], BUSY_S)
 
-    def obey(self, order: dict, now: float) -> None:
-        if order["do"] == "start":
-            self.start(order["attempt"], order["set"], order["unset"])
-        elif order["do"] == "finish":
-            self.finish = -order["signal"] if order["signal"] else int(order["code"])
-        elif order["do"] == "signaled":
-            self.canary[order["number"]] = now
-        elif order["do"] == "busy":
-            self.busy_until = now + min(order["for_s"], BUSY_S)
-
-    def start(self, attempt: int, changed: dict[str, str], unset: list[str]) -> None:
-        if self.script or attempt <= self.attempt:
-            self.tell("refused", why=f"attempt {attempt} after {self.attempt}")
+    def _start(self, attempt: int, changed: dict[str, str], unset: list[str]) -> None:
+        if attempt <= self.attempt or (self.script and not self.status):
+            self._tell("refused", why=f"attempt {attempt} after {self.attempt}")
             return
-        marks = {"SUPERVISE_RUN_ID": os.path.basename(self.folder), "SUPERVISE_ATTEMPT": str(attempt)}
-        wanted = {code(name): code(value) for name, value in {**marks, **changed}.items()}
-        env = {name: value for name, value in {**self.given, **wanted}.items() if name not in map(code, unset)}
-        self.attempt, self.status = attempt, None
+        env = {name: value for name, value in self.given.items() if name.decode(*CODEC) not in unset}
+        for name, text in {"SUPERVISE_ATTEMPT": str(attempt), **changed}.items():
+            env[name.encode(*CODEC)] = text.encode(*CODEC)
+        self.attempt, self.status = attempt, {}
         try:
-            self.script = subprocess.Popen(self.command, env=env, close_fds=False, start_new_session=True)
-            self.tell("started", attempt=attempt, pid=self.script.pid)
+            self.script = Popen(self.command, env=env, close_fds=False, start_new_session=True)
+            self._tell("started", attempt=attempt, pid=self.script.pid)
         except OSError as exc:
             say(f"{self.command[0]}: {exc.strerror}")
-            self.ended(127 if isinstance(exc, FileNotFoundError) else 126)
+            self._ended(127 if isinstance(exc, FileNotFoundError) else 126)
 
-    def ended(self, status: int) -> None:
-        self.script, self.status, self.alone_since = None, status, time.monotonic()
-        self.next_start = min(self.next_start, self.alone_since + BACKOFF_S[0])
-        self.tell("ended", attempt=self.attempt, **split(status))
+    def _ended(self, code: int) -> None:
+        self.status = {"code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+        self.alone_since, self.tries = time.monotonic(), min(self.tries, 1)  # there is news: worth a fresh start
+        self._tell("ended", attempt=self.attempt, **self.status)
 
-    def tell(self, what: str, **words: object) -> None:
+    def _tell(self, what: str, **words: object) -> None:
         with suppress(OSError):  # it is dead or stuck: its successor is told the whole state
             if self.link:
                 self.link.sendall(json.dumps({"is": what, **words}).encode() + b"\n")
 
     def leave(self) -> None:
-        """End what is left: the supervisor by a closed link, then by force, like what carries this run's marks."""
+        """End what is left (a supervisor ends by itself once its link is closed), then end as the script did."""
         self.link, end = None, time.monotonic() + LAST_S
-        while time.monotonic() < end and (self.kill_left() or (self.supervisor and self.supervisor.poll() is None)):
+        while self.supervisor and self.supervisor.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
-        if self.supervisor:
+        for process in filter(None, (self.supervisor, self.script)):
             with suppress(OSError):
-                os.killpg(self.supervisor.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
+        code, number = self.finish["code"], self.finish["signal"]
+        if number:
+            with suppress(OSError, ValueError):  # of a signal that cannot be caught
+                signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        os._exit(128 + number if number else 1 if code is None else code)
 
-    def kill_left(self) -> list[int]:
+
+def say(text: str) -> None:
+    """One line in the job's output, if it takes any."""
+    with suppress(OSError):
+        os.write(2, f"supervise: {text}\n".encode(errors="replace"))
+
+
+if __name__ == "__main__":
+    keeper = Keeper(sys.argv[1], sys.argv[2:])
+    while not keeper.finish:
+        try:
+            keeper.turn()
+        except Exception as exc:  # noqa: BLE001  # no descriptors, nonsense heard: whatever it is, the job goes on
+            say(repr(exc))
+            time.sleep(1.0)
+    keeper.leave()

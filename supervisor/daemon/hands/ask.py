@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from contextlib import suppress
 
 from supervisor.core.events import NodeProbed, SlurmReported
@@ -72,7 +73,7 @@ async def _connect(host: str, port: int) -> str | None:
     except TimeoutError:
         return f"gives no answer within {_PROBE_S:.0f} s"
     except OSError as exc:
-        return f"refuses ({exc.strerror or exc})"
+        return f"refuses ({os.strerror(exc.errno) if exc.errno else exc})"
     writer.close()
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_PROBE_S):

@@ -23,13 +23,14 @@ from supervisor.slurm.commands import AGENT_STEP
 
 _LAUNCHERS_S = 1.5
 """For sruns to end once their tasks have."""
+_LAUNCHERS_LOST_S = 0.2
+"""The same with a lost node: srun waits for what never comes."""
 _ANSWER_S = 4.0
 """For a node's answer, beyond the grace."""
 _STEPS_S = 3.0
 """For Slurm to forget steps whose tasks are gone."""
-_STEPS_LOST_S = 0.3
-"""With a lost node: Slurm keeps its step until it notices, and a relaunch need not wait for that."""
 _POLL_S = 0.1
+_PAUSE_S = 0.8
 
 _Part = Literal["tasks", "all"]
 
@@ -63,7 +64,7 @@ class _Stop:
         tree.freeze()
         try:
             answers = await self._end_processes("tasks")
-            await tree.launchers_gone(_LAUNCHERS_S)
+            await tree.launchers_gone(_LAUNCHERS_LOST_S if self._order.lost else _LAUNCHERS_S)
         finally:
             # Whatever happens here, a frozen script never stays behind: it goes on, to its end.
             tree.thaw_and_terminate()
@@ -102,21 +103,22 @@ class _Stop:
         return {name: answer for name, answer in answers.items() if isinstance(answer, NodeStopped)}
 
     async def _end_steps(self) -> list[str] | None:
-        """Steps of the user's that live on after a scancel; None: Slurm could not be asked."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + (_STEPS_LOST_S if self._order.lost else _STEPS_S)
-        is_cancelled = False
+        """Steps of the user's that live on after a scancel; None: Slurm could not be asked.
+
+        Cancelled again and again: a step that hangs on a dead node ends only once the node has left the job.
+        """
+        ends = asyncio.get_running_loop().time() + _STEPS_S
+        pause = _POLL_S
         while True:
             try:
                 steps = await self._users_steps()
-                if not steps or loop.time() > ends:
+                if not steps or asyncio.get_running_loop().time() > ends:
                     return steps
-                if not is_cancelled:
-                    await self._world.slurm.cancel_steps(steps, deadline_s=self._world.settings.slurm_deadline_s)
-                    is_cancelled = True
+                await self._world.slurm.cancel_steps(steps, deadline_s=self._world.settings.slurm_deadline_s)
             except (SlurmFailed, NoSlurm):
                 return None
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSE_S)
 
     async def _users_steps(self) -> list[str]:
         if not self._world.around.is_slurm:

@@ -1,0 +1,82 @@
+"""Where the next attempt resumes: the newest whole checkpoint, never the beginning unasked."""
+
+from typing import Final
+
+import msgspec
+
+from supervisor.core.end import finish
+from supervisor.core.events import CheckpointChosen
+from supervisor.core.instructions import ChooseCheckpoint
+from supervisor.core.state import Stage
+from supervisor.core.turn import Turn
+from supervisor.model.facts import Choice
+
+_PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0)
+"""Between two looks at a checkpoint store that gives no answer."""
+_NO_CHECKPOINT: Final = Choice(chosen=None, why="no checkpoint folder is configured")
+
+
+def choose(turn: Turn) -> None:
+    """Ask for the newest whole checkpoint, unless that is under way or its answer is there."""
+    state = turn.state
+    if state.choice is not None or state.is_choosing or state.choose_at is not None:
+        return
+    if not turn.settings.checkpoint:
+        turn.set(choice=_NO_CHECKPOINT)
+        return
+    turn.set(is_choosing=True)
+    turn.do(ChooseCheckpoint(attempt=state.next_attempt, known_step=state.behind.checkpoint_step))
+
+
+def chosen(turn: Turn, event: CheckpointChosen) -> None:
+    """The checkpoint for the next attempt, if it can be trusted."""
+    state = turn.state
+    if event.attempt != state.next_attempt or not state.is_choosing or state.stage in {Stage.ENDING, Stage.FINISHED}:
+        return
+    turn.set(is_choosing=False)
+    why = _distrust(turn, event.choice)
+    if not why:
+        _accept(turn, event.choice)
+    elif not _has_past(turn):
+        # The script would decide by itself without us, too.
+        turn.say(f"the checkpoints cannot be read ({why}): the script starts as it would without supervise")
+        turn.set(choice=msgspec.structs.replace(event.choice, chosen=None))
+    else:
+        _choose_later(turn, why)
+
+
+def _accept(turn: Turn, choice: Choice) -> None:
+    """Take this choice for the next attempt. A newer checkpoint than last time is progress, with beats or without."""
+    turn.set(choice=choice)
+    if choice.chosen is None:
+        return
+    known = turn.state.behind.checkpoint_step
+    if known is None or choice.chosen.step > known:
+        changes = {"restarts_without_progress": 0} if turn.state.behind.attempts else {}
+        turn.change_behind(checkpoint_step=choice.chosen.step, **changes)
+
+
+def _distrust(turn: Turn, choice: Choice) -> str:
+    """Why the choice is not believed; empty: it is."""
+    if not choice.is_trustworthy:
+        return choice.why or "the listing failed"
+    if choice.chosen is None and turn.state.behind.checkpoint_step is not None:
+        return f"there was one of step {turn.state.behind.checkpoint_step}, and none is found now"
+    return ""
+
+
+def _has_past(turn: Turn) -> bool:
+    behind = turn.state.behind
+    return behind.attempts > 0 or behind.checkpoint_step is not None
+
+
+def _choose_later(turn: Turn, why: str) -> None:
+    tries = turn.state.choice_tries
+    if tries >= len(_PAUSES_S):
+        turn.set(choice_tries=0)
+        finish(turn, words=f"stopped: the checkpoints cannot be read ({why}); never from the beginning unasked")
+        return
+    if not tries:
+        turn.say(f"the checkpoints cannot be read ({why}); looking again")
+    pause = _PAUSES_S[tries]
+    turn.set(choice_tries=tries + 1, choose_at=turn.at + pause)

@@ -1,0 +1,392 @@
+"""A fake world for the machine: nodes, a keeper, Slurm, a checkpoint store. Tests change the world and let time pass.
+
+Every instruction is checked against the rules that must hold whatever happens, the moment it is given.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from supervisor.core.events import (
+    AgentSilent,
+    AgentUp,
+    AttemptEnded,
+    AttemptStarted,
+    Carried,
+    CheckpointChosen,
+    Diagnosed,
+    Event,
+    KeeperReported,
+    NodeProbed,
+    NodesChecked,
+    Progressed,
+    RanksSeen,
+    Requeued,
+    RunStarted,
+    Shrunk,
+    SignalReceived,
+    SlurmReported,
+    Stopped,
+    Submitted,
+    SupervisorStarted,
+    Tick,
+)
+from supervisor.core.instructions import (
+    AskSlurm,
+    CancelJob,
+    CheckNodes,
+    ChooseCheckpoint,
+    Collect,
+    Comment,
+    Finish,
+    Instruction,
+    KeepRecord,
+    LaunchAttempt,
+    ProbeNode,
+    Requeue,
+    Say,
+    Shrink,
+    StopAttempt,
+    Submit,
+)
+from supervisor.core.log_policy import LogPolicy
+from supervisor.core.machine import handle, replay
+from supervisor.core.state import Stage, State
+from supervisor.model.facts import Checkpoint, Choice, JobFacts, NodeState
+from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, RunId
+from supervisor.model.records import IncidentRecord
+from supervisor.model.verdict import Blame, Class, Retry, Verdict
+from supervisor.settings import Settings
+
+
+def node(number: int) -> NodeName:
+    return NodeName(f"node{number:03d}")
+
+
+def nodes(*numbers: int) -> tuple[NodeName, ...]:
+    return tuple(node(number) for number in numbers)
+
+
+def whole(step: int) -> Choice:
+    return Choice(chosen=Checkpoint(path=f"/ck/{step}", step=step, kind="folder", verdict="whole"))
+
+
+NONE_YET = Choice(chosen=None, why="the folder is empty")
+NO_ANSWER = Choice(chosen=None, is_trustworthy=False, why="the store gives no answer")
+
+
+def crash(*, retry: Retry = Retry.ONCE, fingerprint: str = "segfault:train") -> Verdict:
+    return Verdict(
+        cls=Class.SOFTWARE,
+        cause="segfault",
+        confidence=0.8,
+        summary="rank 3 crashed",
+        retry=retry,
+        fingerprint=fingerprint,
+    )
+
+
+def unreachable(*lost: NodeName) -> Verdict:
+    return Verdict(
+        cls=Class.HARDWARE,
+        cause="node_unreachable",
+        confidence=0.95,
+        summary=f"{', '.join(lost)} no longer answers",
+        blame=Blame(nodes=lost),
+        retry=Retry.YES,
+        exclude_nodes=lost,
+        fingerprint="node_unreachable",
+    )
+
+
+@dataclass
+class World:
+    """The machine with everything that it acts upon."""
+
+    count: int = 4
+    spares: int = 0
+    settings: Settings = field(default_factory=Settings)
+    walltime_s: float | None = 86_400.0
+    carried: Carried | None = None
+    at: float = 1000.0
+    state: State = field(default_factory=State)
+    pending: deque[Instruction] = field(default_factory=deque)
+    done: list[Instruction] = field(default_factory=list)
+    log: list[Event] = field(default_factory=list)
+    dead: set[NodeName] = field(default_factory=set)
+    bad: dict[NodeName, str] = field(default_factory=dict)
+    mute: set[NodeName] = field(default_factory=set)
+    """Nodes whose agent never comes."""
+    unreached: set[NodeName] = field(default_factory=set)
+    """Nodes of which a probe finds out nothing."""
+    slurm: JobFacts | None = field(default_factory=lambda: JobFacts(job_id=JobId("17"), state="RUNNING"))
+    down: set[NodeName] = field(default_factory=set)
+    choice: Choice = NONE_YET
+    verdict: Verdict = field(default_factory=crash)
+    sbatch: list[str] = field(default_factory=list)
+    """How the next submissions end; when it is empty they are accepted."""
+    requeue_ok: bool = True
+    shrink_ok: bool = True
+    stop_proofs: list[Stopped] = field(default_factory=list)
+    """Answers to the next stops; when it is empty they are proven."""
+    silent_hands: set[type[Instruction]] = field(default_factory=set)
+    """Kinds of instruction that get no answer."""
+    live: int = 0
+    """The attempt that runs; 0 = none."""
+    last_attempt: int = 0
+    unproven: set[int] = field(default_factory=set)
+    """Attempts of which something may still live."""
+    generation: int = 1
+    policy: LogPolicy = field(default_factory=LogPolicy)
+    next_job: int = 18
+
+    # ---- the story ----
+
+    def begin(self) -> "World":
+        """The job begins, its agents come up."""
+        end = None if self.walltime_s is None else self.at + self.walltime_s
+        self.send(
+            RunStarted(
+                at=self.at,
+                run_id=RunId("llama-abcde"),
+                job_id=JobId("17"),
+                nodes=self.all_nodes,
+                batch_host=node(1),
+                spares=self.spares,
+                walltime_at=end,
+                carried=self.carried,
+            )
+        )
+        self.send(SupervisorStarted(at=self.at, generation=1))
+        self.send(KeeperReported(at=self.at, attempt=AttemptNo(0), is_alive=False))
+        return self
+
+    def start(self) -> "World":
+        """The job begins and its first attempt runs."""
+        self.begin().settle()
+        return self.ranks()
+
+    def ranks(self) -> "World":
+        """Ranks of the present attempt show up."""
+        attempt = self.state.attempt
+        assert attempt is not None
+        self.send(RanksSeen(at=self.at, attempt=attempt.number, nodes=attempt.nodes, ranks=8))
+        return self
+
+    def progress(self, step: int) -> "World":
+        self.send(Progressed(at=self.at, attempt=AttemptNo(self.live), step=step))
+        return self
+
+    def exit(self, code: int | None = 1, *, signal: int | None = None) -> "World":
+        """The script ends by itself."""
+        number, self.live = self.live, 0
+        self.send(AttemptEnded(at=self.at, attempt=AttemptNo(number), code=code, signal=signal))
+        return self
+
+    def kill(self, *lost: NodeName) -> "World":
+        """Nodes lose power; their silence is noticed 2.2 s later."""
+        self.dead.update(lost)
+        self.at += 2.2
+        for name in lost:
+            self.send(AgentSilent(at=self.at, node=name, how="silent", last_heard=self.at - 2.2))
+        return self
+
+    def hush(self, *quiet: NodeName, how: str = "silent") -> "World":
+        """Agents are not heard, though their nodes live."""
+        for name in quiet:
+            self.send(AgentSilent(at=self.at, node=name, how=how, last_heard=self.at - 2.2))  # type: ignore[arg-type]  # one of its words
+        return self
+
+    def term(self, *, whole: bool = True) -> "World":
+        self.send(SignalReceived(at=self.at, number=15, whole_step=whole))
+        return self
+
+    def restart(self) -> "World":
+        """The supervisor is killed and begins again from its log; open questions are lost."""
+        self.state = replay(self.log, self.settings)
+        self.policy = LogPolicy()
+        self.pending.clear()
+        self.generation += 1
+        self.send(SupervisorStarted(at=self.at, generation=self.generation))
+        self.send(self.keeper_report())
+        return self
+
+    def keeper_report(self, **changes: Any) -> KeeperReported:
+        report = KeeperReported(
+            at=self.at,
+            attempt=AttemptNo(self.last_attempt),
+            is_alive=bool(self.live),
+            code=None if self.live or not self.last_attempt else 1,
+        )
+        return msgspec.structs.replace(report, **changes)
+
+    def settle(self) -> "World":
+        """Every open instruction is answered, and what follows from that."""
+        for _ in range(500):
+            if not self.answer():
+                return self
+        raise AssertionError(f"no end of it: {self.done[-12:]}")
+
+    def run(self, seconds: float) -> "World":
+        """Time passes, second by second, and everybody answers."""
+        end = self.at + seconds
+        self.settle()
+        while self.at < end:
+            self.at += 1.0
+            self.send(Tick(at=self.at))
+            self.settle()
+        return self
+
+    # ---- what the tests look at ----
+
+    @property
+    def all_nodes(self) -> tuple[NodeName, ...]:
+        return nodes(*range(1, self.count + 1))
+
+    def given(self, kind: type[Any]) -> list[Any]:
+        return [instruction for instruction in self.done if isinstance(instruction, kind)]
+
+    @property
+    def launches(self) -> list[LaunchAttempt]:
+        return self.given(LaunchAttempt)
+
+    @property
+    def finish(self) -> Finish | None:
+        return next(iter(self.given(Finish)), None)
+
+    @property
+    def said(self) -> str:
+        return "\n".join(item.text for item in self.given(Say))
+
+    @property
+    def records(self) -> list[IncidentRecord]:
+        """The newest record of each incident."""
+        newest: dict[IncidentNo, IncidentRecord] = {}
+        for item in self.given(KeepRecord):
+            newest[item.record.incident] = item.record
+        return list(newest.values())
+
+    # ---- how the world works ----
+
+    def send(self, event: Event) -> None:
+        """One event into the machine; what it orders is checked and kept for an answer."""
+        before = self.state
+        self.state, instructions = handle(before, event, self.settings)
+        self.log.extend(self.policy.kept(event, decides=bool(instructions)))
+        for instruction in instructions:
+            self.check_rules(instruction)
+            self.done.append(instruction)
+            if not isinstance(instruction, (Say, Comment, KeepRecord, Finish, CancelJob)):
+                self.pending.append(instruction)
+
+    def check_rules(self, order: Instruction) -> None:
+        """What must hold whatever happened before."""
+        is_over = bool(self.given(Finish)) and not isinstance(order, (Finish, CancelJob, Say, KeepRecord))
+        assert not is_over, f"{order} after the end"
+        if isinstance(order, LaunchAttempt):
+            assert self.state.term is None, "launched after SIGTERM"
+            assert not self.live or self.live == order.attempt, f"{self.live} lives while {order} is given"
+            others = self.unproven - {int(order.attempt)}
+            assert not others, f"{others} not proven stopped before {order}"
+            assert not set(order.nodes) & set(self.state.out), "a node that has left is used"
+            lost = {name for name in self.state.unfit if name in self.state.trouble}
+            assert not set(order.nodes) & lost, "a lost node is used"
+            if not self.state.may_start_anyway:
+                assert not set(order.nodes) & set(self.state.unfit), "an unfit node is used"
+            assert set(order.nodes) | set(order.hidden) == set(self.state.held)
+        if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
+            assert self.settings.mode == "act" or self.state.term is not None, f"{order} in mode observe"
+        if isinstance(order, Submit) and self.state.term is not None:
+            assert self.state.term.cause in {"walltime", "preemption"}, "submitted without a positive cause"
+        assert self.state.behind.restarts <= self.settings.max_restarts
+        assert self.state.behind.restarts_without_progress <= self.settings.max_restarts_without_progress
+
+    def answer(self) -> bool:
+        """Answer the oldest open instruction; False: there is none."""
+        while self.pending:
+            order = self.pending.popleft()
+            if type(order) in self.silent_hands:
+                continue
+            event = self._answered(order)
+            if event is not None:
+                self.send(event)
+            return True
+        return False
+
+    def _answered(self, order: Instruction) -> Event | None:
+        match order:
+            case CheckNodes():
+                return self._checked(order)
+            case ChooseCheckpoint():
+                return CheckpointChosen(at=self.at, attempt=order.attempt, choice=self.choice)
+            case LaunchAttempt():
+                return self._launched(order)
+            case ProbeNode():
+                return self._probed(order)
+            case AskSlurm():
+                states = [NodeState(node=name, states=self._slurm_state(name)) for name in self.all_nodes]
+                return SlurmReported(at=self.at, job=self.slurm, nodes=tuple(states))
+            case Collect():
+                lost = order.lost_nodes
+                verdict = unreachable(*lost) if lost else self.verdict
+                return Diagnosed(at=self.at, incident=order.incident, verdict=verdict)
+            case StopAttempt():
+                return self._stopped(order)
+            case Shrink():
+                return Shrunk(at=self.at, dropped=order.drop, ok=self.shrink_ok, text="" if self.shrink_ok else "no")
+            case Submit():
+                return self._submitted()
+            case Requeue():
+                return Requeued(at=self.at, ok=self.requeue_ok, text="" if self.requeue_ok else "disabled")
+            case _:
+                return None
+
+    def _slurm_state(self, name: NodeName) -> tuple[str, ...]:
+        return ("DOWN",) if name in self.down else ("ALLOCATED",)
+
+    def _checked(self, order: CheckNodes) -> NodesChecked:
+        silent = tuple(name for name in order.nodes if name in self.dead | self.mute)
+        bad = {name: why for name, why in self.bad.items() if name in order.nodes and name not in silent}
+        good = tuple(name for name in order.nodes if name not in silent and name not in bad)
+        for name in (*good, *bad):
+            self.send(AgentUp(at=self.at, node=name))
+        self.at += 0.3
+        return NodesChecked(at=self.at, ask=order.ask, good=good, bad=bad, silent=silent)
+
+    def _launched(self, order: LaunchAttempt) -> Event | None:
+        """The keeper refuses while an attempt lives, and a number that is not higher than the last."""
+        if self.live or order.attempt <= self.last_attempt:
+            return None
+        self.live = self.last_attempt = int(order.attempt)
+        self.unproven.add(self.live)
+        self.at += 0.1
+        return AttemptStarted(at=self.at, attempt=order.attempt, pid=4711)
+
+    def _probed(self, order: ProbeNode) -> NodeProbed:
+        self.at += 0.05
+        if order.node in self.unreached:
+            return NodeProbed(at=self.at, node=order.node, answer="unknown", text="no other node is heard")
+        answer = "dead" if order.node in self.dead else "alive"
+        return NodeProbed(at=self.at, node=order.node, answer=answer, text="slurmd refuses" * (answer == "dead"))  # type: ignore[arg-type]  # two of its words
+
+    def _stopped(self, order: StopAttempt) -> Stopped:
+        self.at += 0.4
+        number, self.live = self.live, 0
+        if number:
+            self.send(AttemptEnded(at=self.at, attempt=AttemptNo(number), signal=15))
+        if self.stop_proofs:
+            return msgspec.structs.replace(self.stop_proofs.pop(0), at=self.at, attempt=order.attempt)
+        self.unproven.discard(int(order.attempt))
+        return Stopped(at=self.at, attempt=order.attempt, is_proven=True, unreachable=order.lost)
+
+    def _submitted(self) -> Submitted:
+        outcome = self.sbatch.pop(0) if self.sbatch else "accepted"
+        self.next_job += 1
+        job = JobId(str(self.next_job)) if outcome == "accepted" else None
+        return Submitted(at=self.at, outcome=outcome, job_id=job, text=f"sbatch: {outcome}")  # type: ignore[arg-type]  # one of its words
+
+
+def stage(world: World) -> Stage:
+    return world.state.stage
