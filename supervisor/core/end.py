@@ -22,7 +22,9 @@ def finish(turn: Turn, *, words: str, handed_over: bool = False, is_ended_by_ter
     order = Finish(code=order.code, signal=order.signal, handed_over=handed_over, reason=words)
     turn.enter(Stage.FINISHED)
     turn.set(finish=order)
-    turn.say(words)
+    if turn.state.behind.incidents or order.code != 0:
+        # A run that nothing happened to prints what it would print without us, to the byte.
+        turn.say(words)
     turn.do(order)
 
 
@@ -32,6 +34,8 @@ def _status(turn: Turn, *, is_ended_by_term: bool) -> Exit:
     is_own = attempt is not None and attempt.exit is not None and not attempt.is_stopping
     if is_own and attempt is not None and attempt.exit is not None:
         return attempt.exit
+    if attempt is not None and attempt.is_stopping and attempt.failed_code:
+        return Exit(code=attempt.failed_code)
     if is_ended_by_term:
         return Exit(signal=_SIGTERM)
     if attempt is None or attempt.exit is None or attempt.exit.is_good:

@@ -14,6 +14,23 @@ from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
 
+# Where the taxonomy says that a rerun does not help, but a bad sample, a bad GPU or a race can look just the same: one
+# more try, if this attempt had got somewhere. The rule of equal failures stops the second time.
+ONE_MORE_TRY: Final = frozenset(
+    {
+        "python_exception",
+        "assertion_failed",
+        "type_error",
+        "division_by_zero",
+        "device_mismatch",
+        "cuda_illegal_access",
+        "cuda_api_error",
+        "device_side_assert",
+        "collective_mismatch",
+        "numerics_divergence",
+    }
+)
+
 Action = Literal["relaunch", "relaunch_on_spare", "relaunch_smaller", "resubmit", "stop", "observe"]
 
 
@@ -68,8 +85,10 @@ def _resubmission(state: State) -> Decision:
     return Decision(action="resubmit", exclude=exclude, text=planned_action("resubmit", drop=exclude))
 
 
-def _not_retryable(verdict: Verdict, _state: State, _settings: Settings, _at: float) -> str:
+def _not_retryable(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
     match verdict.retry:
+        case Retry.NO if verdict.cause in ONE_MORE_TRY and _has_got_somewhere(state):
+            return ""
         case Retry.YES | Retry.ONCE:
             return ""
         case Retry.SKIP:
@@ -78,6 +97,16 @@ def _not_retryable(verdict: Verdict, _state: State, _settings: Settings, _at: fl
             return "a person ended it"
         case Retry.NO:
             return "a rerun without a change would fail the same way"
+
+
+def _has_got_somewhere(state: State) -> bool:
+    """The attempt made a step of its own; where ranks never beat nobody can say, and it counts as one."""
+    attempt = state.attempt
+    if attempt is None:
+        return False
+    if attempt.step is None:
+        return state.behind.furthest_step is None
+    return attempt.step > (attempt.resumed_step or 0)
 
 
 def _same_again(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:

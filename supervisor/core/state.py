@@ -59,6 +59,8 @@ class Attempt(Fact, frozen=True, kw_only=True):
     """Proven: nothing of it lives."""
     failed_at: float | None = None
     """When the first of its ranks failed."""
+    failed_code: int | None = None
+    """How that rank ended, as srun would pass it on: its code, or 128 and the signal."""
     is_observed: bool = False
     """Its fault is recorded already, and nothing is done about it (observe mode)."""
     ranks_at: float | None = None

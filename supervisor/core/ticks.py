@@ -8,6 +8,8 @@ from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.core.wording import silence
 
+_KILLED = 128
+"""srun passes a task's signal on as 128 and its number."""
 _JOB_LINE = "*** JOB "
 """slurmstepd says the same of a step with a time limit of its own: that does not end the job."""
 
@@ -33,7 +35,7 @@ def seen(turn: Turn, event: RanksSeen | Progressed | Stalled | RankFailed | Line
         case Progressed():
             _progressed(turn, event.step)
         case RankFailed():
-            _rank_failed(turn)
+            _rank_failed(turn, event)
         case Stalled():
             _stalled(turn, event.silent_s)
         case LineSeen() if _JOB_LINE in event.text:
@@ -116,10 +118,11 @@ def _progressed(turn: Turn, step: int) -> None:
         incident.stepped(turn, step)
 
 
-def _rank_failed(turn: Turn) -> None:
+def _rank_failed(turn: Turn, event: RankFailed) -> None:
     attempt = turn.attempt
     if attempt.failed_at is None:
-        turn.set(attempt=msgspec.structs.replace(attempt, failed_at=turn.at))
+        code = event.code if event.signal is None else _KILLED + event.signal
+        turn.set(attempt=msgspec.structs.replace(attempt, failed_at=turn.at, failed_code=attempt.failed_code or code))
     if turn.settings.on_rank_exit == "any":
         _broken(turn)
 

@@ -33,15 +33,13 @@ class Keeper:
     """One job's keeper: `turn` until there is a `finish`, then `leave`."""
 
     def __init__(self, folder: str, command: list[str]) -> None:
-        self.folder, self.command = folder, command
+        self.folder, self.command, self.attempt, self.is_alone = folder, command, 0, False
         self.began = self.born = self.died = self.heard = self.alone_since = time.monotonic()
         self.supervisor: Popen[bytes] | None = None
         self.link: socket.socket | None = None
-        self.rest, self.tries, self.has_spoken, self.busy_until = b"", 0, False, 0.0
         self.script: Popen[bytes] | None = None
-        self.attempt, self.is_alone = 0, False
         self.status: dict[str, int | None] = {}  # how the newest attempt ended
-        self.finish: dict[str, int | None] = {}
+        self.finish, self.rest, self.tries, self.has_spoken, self.busy_until = self.status, b"", 0, False, 0.0
         self.signals: dict[int, float] = {}  # all that came, and when the script is to get them
         self.canary: dict[int, float] = {}
         environ = Path("/proc/self/environ").read_bytes()  # without the LC_CTYPE that Python adds to its own copy
@@ -77,18 +75,14 @@ class Keeper:
                 self.tries, self.alone_since = 1, now
         elif now >= self.died + BACKOFF_S[min(self.tries, len(BACKOFF_S) - 1)]:
             self.tries, self.born, self.died, self.heard, self.rest = self.tries + 1, now, now, now, b""
-            self._start_supervisor()
-
-    def _start_supervisor(self) -> None:
-        self.link, theirs = socket.socketpair()
-        self.link.setblocking(False)
-        with theirs:
+            self.link, theirs = socket.socketpair()
+            self.link.setblocking(False)
             env = {**self.given, b"SUPERVISE_KEEPER_FD": b"%d" % theirs.fileno()}
             command = [sys.executable, "-I", "-m", "supervisor.daemon", self.folder]
             self.supervisor = Popen(command, env=env, pass_fds=[theirs.fileno()], stdin=DEVNULL, start_new_session=True)
-        pid = self.script.pid if self.script and not self.status else 0
-        more = {"unsupervised": self.is_alone, "signals": list(self.signals), "code": None, "signal": None}
-        self._tell("state", attempt=self.attempt, pid=pid, alive=pid > 0, **{**more, **self.status})
+            pid = self.script.pid if self.script and not self.status else 0
+            more = {"unsupervised": self.is_alone, "signals": list(self.signals), "code": None, "signal": None}
+            self._tell("state", attempt=self.attempt, pid=pid, alive=pid > 0, **{**more, **self.status})
 
     def _look_at_clock(self, now: float) -> None:
         for number, due in self.signals.items():
@@ -99,13 +93,11 @@ class Keeper:
                 if self.script and not is_whole:
                     self.script.send_signal(number)
         is_late = now > max(self.began + FIRST_START_S, min(self.busy_until, self.began + BUSY_S))
-        is_hopeless = is_late or (self.tries >= FAILED_STARTS and not self.supervisor)
-        if not self.attempt and is_hopeless and self.signals:
-            self.finish = {"code": None, "signal": min(self.signals)}
-        elif not self.attempt and is_hopeless:
-            self.is_alone = True
-            self._start(1, {}, [])
-            say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
+        if not self.attempt and (is_late or (self.tries >= FAILED_STARTS and not self.supervisor)):
+            self.is_alone, self.finish = True, {"code": None, "signal": min(self.signals)} if self.signals else {}
+            if not self.finish:
+                self._start(1, {}, [])
+                say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
         is_kept = self.supervisor and now - self.heard < SILENT_S and now - self.born > YOUNG_S
         patience_s = ORPHANED_S if self.has_spoken or self.supervisor else 0.0
         if self.status and not is_kept and now > max(self.alone_since + patience_s, self.busy_until):

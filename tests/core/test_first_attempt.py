@@ -1,6 +1,6 @@
 """How a job comes to its first attempt."""
 
-from harness import NO_ANSWER, World, node, nodes, whole
+from tests.core.harness import NO_ANSWER, World, node, nodes, whole
 
 from supervisor.core.events import AttemptStarted, Tick
 from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Requeue, Shrink, Submit
