@@ -7,7 +7,7 @@ from supervisor.core.accounting import with_restart
 from supervisor.core.end import finish
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
-from supervisor.core.policy import excluded, reason_to_stop
+from supervisor.core.policy import budget_used_up, excluded
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.core.wording import decision, names, planned_action
@@ -24,7 +24,7 @@ def no_nodes(turn: Turn) -> None:
         return
     if turn.state.incident is None or turn.incident.record.is_closed:
         _open_for_bad_nodes(turn)
-    why = reason_to_stop(turn.incident.record.verdict, turn.state, turn.settings, turn.at)
+    why = budget_used_up(turn.incident.record.verdict, turn.state, turn.settings, turn.at)
     if why:
         incident.acted(turn, action="stop", text=f"stopped: {why}")
         finish(turn, words=f"stopped: {why}")

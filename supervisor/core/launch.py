@@ -29,9 +29,9 @@ def go_on(turn: Turn) -> None:
         go_on_anyway(turn)
         return
     resume.choose(turn)
-    drop = () if turn.is_observing else leaving(turn.state)
-    if drop:
-        _shrink(turn, drop)
+    if take_out(turn):
+        if turn.state.stage is not Stage.SHRINKING:
+            turn.enter(Stage.SHRINKING)
     elif placement.unchecked:
         _check(turn, placement)
     elif turn.state.choice is not None:
@@ -73,12 +73,34 @@ def chosen(turn: Turn, event: CheckpointChosen) -> None:
         go_on(turn)
 
 
+def take_out(turn: Turn) -> bool:
+    """Begin to take unfit nodes out of the job, one order at a time; whether one is under way now.
+
+    A dead node that stays would end the whole job as soon as Slurm notices, even if the attempt does not use it.
+    """
+    if turn.state.shrinking:
+        return True
+    # What still runs on a node ends with its leaving: an attempt that is not being stopped keeps its nodes.
+    used = turn.attempt.nodes if turn.state.stage is Stage.RUNNING else ()
+    drop = () if turn.is_observing else tuple(node for node in leaving(turn.state) if node not in used)
+    if drop:
+        turn.set(shrinking=drop)
+        turn.do(shrink_order(turn))
+    return bool(drop)
+
+
+def shrink_order(turn: Turn) -> Shrink:
+    """The order under way; may be given again."""
+    drop = turn.state.shrinking
+    return Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop))
+
+
 def shrunk(turn: Turn, event: Shrunk) -> None:
     """Nodes have left the job, or Slurm refuses. A late answer to an older order is still a fact."""
     state = turn.state
     if event.ok:
         turn.set(out=tuple(dict.fromkeys([*state.out, *event.dropped])))
-    if state.stage is not Stage.SHRINKING or set(event.dropped) != set(state.shrinking):
+    if set(event.dropped) != set(state.shrinking):
         return
     turn.set(shrinking=())
     if not event.ok:
@@ -86,10 +108,11 @@ def shrunk(turn: Turn, event: Shrunk) -> None:
         turn.say(f"Slurm keeps {names(event.dropped)} in the job ({event.text or 'no answer'}): hidden from the ranks")
         if set(event.dropped) & set(state.unkillable):
             turn.set(is_unproven=True)
-            handover.submit(turn)
-            return
-    turn.enter(_looking(turn))
-    go_on(turn)
+    if turn.state.stage is Stage.SHRINKING:
+        turn.enter(_looking(turn))
+        go_on(turn)
+    elif turn.state.stage is Stage.RUNNING:
+        take_out(turn)
 
 
 def started(turn: Turn, event: AttemptStarted) -> None:
@@ -128,13 +151,10 @@ def note_unfit(turn: Turn, node: NodeName, why: str) -> None:
 
 def late(turn: Turn) -> None:
     """The stage's time is over, or a second look is due."""
-    match turn.state.stage:
-        case Stage.LAUNCHING:
-            _launch_again(turn)
-        case Stage.SHRINKING:
-            shrunk(turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, text="no answer in time"))
-        case _:
-            _look_again(turn)
+    if turn.state.stage is Stage.SHRINKING:
+        shrunk(turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, text="no answer in time"))
+    else:
+        _look_again(turn)
 
 
 def look_later(turn: Turn) -> None:
@@ -183,14 +203,6 @@ def _give_up_silent(turn: Turn) -> None:
             note_unfit(turn, node, "gave no answer to tier 0")
 
 
-def _shrink(turn: Turn, drop: tuple[NodeName, ...]) -> None:
-    if turn.state.shrinking:
-        return
-    turn.enter(Stage.SHRINKING)
-    turn.set(shrinking=drop)
-    turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
-
-
 def _launch(turn: Turn, placement: Placement) -> None:
     state = turn.state
     best = state.choice.chosen if state.choice else None
@@ -228,7 +240,8 @@ def launch_order(turn: Turn) -> LaunchAttempt:
     )
 
 
-def _launch_again(turn: Turn) -> None:
+def launch_again(turn: Turn) -> None:
+    """The keeper has not answered: the same order once more, which it refuses if it has carried it out."""
     tries = turn.state.tries + 1
     if tries >= _LAUNCHES:
         finish(turn, words=f"stopped: the keeper does not start attempt {turn.attempt.number}")

@@ -136,6 +136,7 @@ def _of_attempt(
         launch.started(turn, event)
         if turn.state.attempt is not None and event.attempt == turn.attempt.number:
             planned.started_late(turn)
+            recover.started_late(turn)
     elif turn.state.attempt is None or event.attempt != turn.state.attempt.number:
         return
     elif isinstance(event, AttemptEnded):

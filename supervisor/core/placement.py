@@ -21,7 +21,7 @@ class Placement(Fact, frozen=True, kw_only=True):
 
 def place(state: State, settings: Settings) -> Placement | None:
     """The best nodes by what is known now; None: this job cannot go on, another one is needed."""
-    if state.batch_host in state.unfit and not state.may_start_anyway:
+    if state.is_unproven or (state.batch_host in state.unfit and not state.may_start_anyway):
         return None
     usable = sorted((node for node in state.held if _may_run(state, node)), key=lambda node: _rank(state, node))
     if len(usable) >= state.wanted:

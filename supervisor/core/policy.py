@@ -61,16 +61,21 @@ def excluded(state: State) -> tuple[NodeName, ...]:
     return tuple(dict.fromkeys([*reversed(tuple(state.unfit)), *state.behind.excluded]))
 
 
-def reason_to_stop(verdict: Verdict, state: State, settings: Settings, at: float) -> str:
+def _reason_to_stop(verdict: Verdict, state: State, settings: Settings, at: float) -> str:
     """Why no further start is allowed, in words; empty: one is."""
     return next((why for rule in _RULES if (why := rule(verdict, state, settings, at))), "")
 
 
+def budget_used_up(verdict: Verdict, state: State, settings: Settings, at: float) -> str:
+    """Which budget of the run forbids another start, in words; empty: none does."""
+    return next((why for rule in _BUDGETS if (why := rule(verdict, state, settings, at))), "")
+
+
 def _decided(verdict: Verdict, state: State, settings: Settings, at: float) -> Decision:
-    why = reason_to_stop(verdict, state, settings, at)
+    why = _reason_to_stop(verdict, state, settings, at)
     if why:
         return Decision(action="stop", text=f"stopped: {why}")
-    placement = None if state.is_unproven else place(state, settings)
+    placement = place(state, settings)
     return _resubmission(state) if placement is None else _relaunch(state, placement)
 
 
@@ -147,13 +152,9 @@ def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) 
     )
 
 
-_RULES: Final[tuple[Callable[[Verdict, State, Settings, float], str], ...]] = (
-    _not_retryable,
-    _same_again,
-    _restarts,
-    _without_progress,
-    _lost_share,
-)
+_Rule = Callable[[Verdict, State, Settings, float], str]
+_BUDGETS: Final[tuple[_Rule, ...]] = (_restarts, _without_progress, _lost_share)
+_RULES: Final[tuple[_Rule, ...]] = (_not_retryable, _same_again, *_BUDGETS)
 
 
 def with_failure_noted(state: State, verdict: Verdict) -> State:

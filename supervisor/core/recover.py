@@ -5,8 +5,7 @@ from typing import Final
 from supervisor.core import handover, incident, launch, planned, watch
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
-from supervisor.core.instructions import AskSlurm, Collect, Shrink, StopAttempt
-from supervisor.core.placement import leaving
+from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
 from supervisor.core.policy import decide, with_failure_noted
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
@@ -91,8 +90,26 @@ def stopped(turn: Turn, event: Stopped) -> None:
     _note_obstacles(turn, event)
     if not event.is_proven:
         _stop_again(turn, event.text)
-    elif turn.attempt.exit is not None:
+    elif turn.attempt.exit is not None or not turn.attempt.is_started:
         after_stop(turn)
+
+
+def launch_again(turn: Turn) -> None:
+    """An order to launch that was not answered is given again, unless one of its nodes is lost by now."""
+    lost = watch.lost_of_attempt(turn)
+    if lost and not turn.is_observing:
+        interrupted(turn, evidence_at=min(turn.state.trouble[node].since for node in lost), lost=lost)
+    else:
+        launch.launch_again(turn)
+
+
+def started_late(turn: Turn) -> None:
+    """An attempt that was held to be gone before it began has started after all: it is stopped again."""
+    attempt = turn.attempt
+    is_between = turn.state.stage in {Stage.SHRINKING, Stage.CHECKING}
+    if attempt.is_gone and attempt.is_started and attempt.is_live and is_between:
+        turn.change_attempt(is_gone=False)
+        order_stop(turn)
 
 
 def after_stop(turn: Turn) -> None:
@@ -136,10 +153,9 @@ def order_stop(turn: Turn) -> None:
     turn.enter(Stage.STOPPING)
     turn.set(tries=tries)
     turn.change_attempt(is_stopping=attempt.is_stopping or attempt.exit is None)
-    drop = () if turn.is_observing else leaving(turn.state)
-    if drop:
+    if turn.incident.record.action.startswith("relaunch"):
         # Beside the stop: Slurm keeps the step of a dead node, and its resources, until the node has left the job.
-        turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
+        launch.take_out(turn)
     turn.do(stop_order(turn))
 
 

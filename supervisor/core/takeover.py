@@ -2,7 +2,6 @@
 
 from supervisor.core import handover, launch, planned, recover, resume, watch
 from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
-from supervisor.core.instructions import Shrink
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 
@@ -14,6 +13,8 @@ def began(turn: Turn, event: SupervisorStarted) -> None:
     if not is_again:
         return
     watch.forget_open(turn)
+    if turn.state.shrinking and turn.state.stage not in {Stage.ENDING, Stage.FINISHED}:
+        turn.do(launch.shrink_order(turn))
     match turn.state.stage:
         case Stage.PREPARING | Stage.CHECKING:
             launch.ask_again(turn)
@@ -51,7 +52,7 @@ def _reconcile(turn: Turn, event: KeeperReported) -> None:
         return
     if event.attempt < attempt.number:
         if turn.state.stage is Stage.LAUNCHING:
-            turn.do(launch.launch_order(turn))
+            recover.launch_again(turn)
         return
     if not attempt.is_started:
         turn.change_attempt(is_started=True)
@@ -64,8 +65,6 @@ def _reconcile(turn: Turn, event: KeeperReported) -> None:
 
 def _shrink_again(turn: Turn) -> None:
     turn.enter(Stage.SHRINKING)
-    drop = turn.state.shrinking
-    turn.do(Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop)))
     # The checkpoint finder was asked at the same time.
     if turn.state.is_choosing:
         turn.set(is_choosing=False)

@@ -76,11 +76,15 @@ def judge_losses(turn: Turn) -> None:
         known = turn.state.trouble[node]
         told = silence(node, silent_s=turn.at - known.since, probe=known.text)
         turn.say(f"{told}: no attempt will use it")
+    if turn.state.unfit and turn.state.stage is Stage.RUNNING:
+        launch.take_out(turn)
 
 
 def _late(turn: Turn) -> None:
     match turn.state.stage:
-        case Stage.PREPARING | Stage.CHECKING | Stage.SHRINKING | Stage.LAUNCHING:
+        case Stage.LAUNCHING:
+            recover.launch_again(turn)
+        case Stage.PREPARING | Stage.CHECKING | Stage.SHRINKING:
             launch.late(turn)
         case Stage.COLLECTING | Stage.STOPPING:
             recover.late(turn)

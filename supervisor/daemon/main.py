@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 _NICENESS = 19
 _CANARIES = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_REDISCOVERY_S = 5.0
+"""For agents to be heard again after a supervisor was started anew."""
 _PREDECESSOR_S = 600.0
 """For an earlier job of the run to end: KillWait, epilog, a node that takes its time."""
 
@@ -137,6 +139,9 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
     world = parts.world
     commenter = Commenter(world.slurm, basics.around.job_id, basics.clock, deadline_s=basics.settings.slurm_deadline_s)
     log = EventLog(basics.folder / FILE, basics.writer)
+    if begins.is_takeover:
+        # These agents have reported before: who is silent now died while nobody looked.
+        world.roster.expected_s = min(_REDISCOVERY_S, world.roster.expected_s)
     async with asyncio.TaskGroup() as group:
         hands = Hands(world, group, Checker(parts.agents), commenter)
         driver = Driver(

@@ -5,7 +5,7 @@ Every instruction is checked against the rules that must hold whatever happens, 
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -59,6 +59,8 @@ from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, RunId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 from supervisor.settings import Settings
+
+_Order = TypeVar("_Order")
 
 
 def node(number: int) -> NodeName:
@@ -176,6 +178,7 @@ class World:
         return self
 
     def progress(self, step: int) -> "World":
+        """The slowest rank reaches this step."""
         self.send(Progressed(at=self.at, attempt=AttemptNo(self.live), step=step))
         return self
 
@@ -200,6 +203,7 @@ class World:
         return self
 
     def term(self, *, whole: bool = True) -> "World":
+        """SIGTERM reaches the batch pid."""
         self.send(SignalReceived(at=self.at, number=15, whole_step=whole))
         return self
 
@@ -213,7 +217,8 @@ class World:
         self.send(self.keeper_report())
         return self
 
-    def keeper_report(self, **changes: Any) -> KeeperReported:
+    def keeper_report(self, **changes: Any) -> KeeperReported:  # fields of KeeperReported
+        """What the keeper says when it greets a supervisor."""
         report = KeeperReported(
             at=self.at,
             attempt=AttemptNo(self.last_attempt),
@@ -243,21 +248,26 @@ class World:
 
     @property
     def all_nodes(self) -> tuple[NodeName, ...]:
+        """The nodes that the job began with."""
         return nodes(*range(1, self.count + 1))
 
-    def given(self, kind: type[Any]) -> list[Any]:
+    def given(self, kind: type[_Order]) -> list[_Order]:
+        """The orders of one kind so far."""
         return [instruction for instruction in self.done if isinstance(instruction, kind)]
 
     @property
     def launches(self) -> list[LaunchAttempt]:
+        """The orders to launch so far."""
         return self.given(LaunchAttempt)
 
     @property
     def finish(self) -> Finish | None:
+        """The order to end the job, once it is given."""
         return next(iter(self.given(Finish)), None)
 
     @property
     def said(self) -> str:
+        """What the user reads."""
         return "\n".join(item.text for item in self.given(Say))
 
     @property
@@ -292,8 +302,8 @@ class World:
             assert not others, f"{others} not proven stopped before {order}"
             assert not set(order.nodes) & set(self.state.out), "a node that has left is used"
             lost = {name for name in self.state.unfit if name in self.state.trouble}
-            assert not set(order.nodes) & lost, "a lost node is used"
-            if not self.state.may_start_anyway:
+            assert self.settings.mode == "observe" or not set(order.nodes) & lost, "a lost node is used"
+            if not self.state.may_start_anyway and self.settings.mode == "act":
                 assert not set(order.nodes) & set(self.state.unfit), "an unfit node is used"
             assert set(order.nodes) | set(order.hidden) == set(self.state.held)
         if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
@@ -319,29 +329,39 @@ class World:
         match order:
             case CheckNodes():
                 return self._checked(order)
-            case ChooseCheckpoint():
-                return CheckpointChosen(at=self.at, attempt=order.attempt, choice=self.choice)
             case LaunchAttempt():
                 return self._launched(order)
+            case StopAttempt():
+                return self._stopped(order)
+            case Submit() | Requeue() | Shrink():
+                return self._slurm_answered(order)
+            case _:
+                return self._found(order)
+
+    def _found(self, order: Instruction) -> Event | None:
+        """Answers to questions that change nothing."""
+        match order:
+            case ChooseCheckpoint():
+                return CheckpointChosen(at=self.at, attempt=order.attempt, choice=self.choice)
             case ProbeNode():
                 return self._probed(order)
             case AskSlurm():
                 states = [NodeState(node=name, states=self._slurm_state(name)) for name in self.all_nodes]
                 return SlurmReported(at=self.at, job=self.slurm, nodes=tuple(states))
             case Collect():
-                lost = order.lost_nodes
-                verdict = unreachable(*lost) if lost else self.verdict
+                verdict = unreachable(*order.lost_nodes) if order.lost_nodes else self.verdict
                 return Diagnosed(at=self.at, incident=order.incident, verdict=verdict)
-            case StopAttempt():
-                return self._stopped(order)
+            case _:
+                return None
+
+    def _slurm_answered(self, order: Submit | Requeue | Shrink) -> Event:
+        match order:
             case Shrink():
                 return Shrunk(at=self.at, dropped=order.drop, ok=self.shrink_ok, text="" if self.shrink_ok else "no")
             case Submit():
                 return self._submitted()
             case Requeue():
                 return Requeued(at=self.at, ok=self.requeue_ok, text="" if self.requeue_ok else "disabled")
-            case _:
-                return None
 
     def _slurm_state(self, name: NodeName) -> tuple[str, ...]:
         return ("DOWN",) if name in self.down else ("ALLOCATED",)

@@ -1,12 +1,11 @@
 """How a job comes to its first attempt."""
 
-from tests.core.harness import NO_ANSWER, World, node, nodes, whole
-
 from supervisor.core.events import AttemptStarted, Tick
 from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Requeue, Shrink, Submit
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
+from tests.core.harness import NO_ANSWER, World, node, nodes, whole
 
 _CK = Settings(checkpoint="/ck")
 

@@ -1,5 +1,6 @@
 """Nodes that fall silent: when a loss is believed, and what follows."""
 
+import msgspec
 import pytest
 
 from supervisor.core.events import AgentUp, RankFailed, Shrunk, Stalled
@@ -11,9 +12,9 @@ from tests.core.harness import NONE_YET, World, node, nodes, whole
 
 
 def test_a_dead_node_is_replaced_by_the_spare() -> None:
-    """Silent, twice found dead while others are heard: stop, take it out, check, start on the spare."""
+    """Silent, twice found dead while others are heard: take it out, stop, check, start on the spare."""
     world = World(spares=1).start().progress(41).kill(node(3)).settle()
-    assert [type(order) for order in world.done if isinstance(order, (StopAttempt, Shrink))] == [StopAttempt, Shrink]
+    assert [type(order) for order in world.done if isinstance(order, (StopAttempt, Shrink))] == [Shrink, StopAttempt]
     assert world.given(StopAttempt)[0].lost == nodes(3)
     assert world.given(Shrink)[0].drop == nodes(3)
     assert world.launches[1].nodes == nodes(1, 2, 4)
@@ -36,7 +37,8 @@ def test_the_incident_has_its_measures() -> None:
     assert record.split.detect == pytest.approx(2.3)
     assert record.recovery_s == pytest.approx(0.8)
     assert (record.resumed_step, record.step_before, record.steps_lost) == (30, 41, 11)
-    assert (record.split.init, record.split.catch_up) == (pytest.approx(5.0), pytest.approx(4.0))
+    assert record.split.init == pytest.approx(5.0)
+    assert record.split.catch_up == pytest.approx(4.0)
     assert record.is_closed
     assert record.lost_node_seconds == pytest.approx(4 * (2.3 + 0.8 + 9.0))
     assert world.state.behind.lost_node_seconds == record.lost_node_seconds
@@ -63,9 +65,9 @@ def test_one_dead_answer_is_not_enough() -> None:
     """A loss is believed only after a second probe, just before."""
     world = World(spares=1).start().kill(node(3))
     world.answer()
-    assert world.state.stage is Stage.RUNNING
+    assert not world.given(Collect)
     world.answer()
-    assert world.state.stage is Stage.COLLECTING
+    assert world.given(Collect)
 
 
 def test_many_silent_nodes_are_our_own_fault_first() -> None:
@@ -141,25 +143,20 @@ def test_a_lost_spare_interrupts_nothing() -> None:
     world = World(spares=1).start().kill(node(4)).settle()
     assert world.state.stage is Stage.RUNNING
     assert not world.records
+    assert world.given(Shrink)[0].drop == nodes(4), "Slurm would end the whole job because of it"
     world.exit(1).settle()
-    assert world.given(Shrink)[0].drop == nodes(4)
     assert world.launches[1].nodes == nodes(1, 2, 3)
 
 
 def test_a_lone_node_has_the_lease() -> None:
     """An attempt on one node that is not ours may still compute: it is given up only after the lease."""
     world = World(count=2, spares=1).start()
-    assert world.state.attempt is not None
-    world.state = world.state.__class__(**{**_fields(world), "batch_host": node(2)})
+    world.state = msgspec.structs.replace(world.state, batch_host=node(2))
     world.send(AgentUp(at=world.at, node=node(2)))
     world.kill(node(1)).run(20)
     assert world.state.stage is Stage.RUNNING
     world.run(15)
     assert world.given(Collect)
-
-
-def _fields(world: World) -> dict[str, object]:
-    return {name: getattr(world.state, name) for name in world.state.__struct_fields__}
 
 
 def test_a_second_loss_during_recovery_is_folded_in() -> None:
@@ -168,10 +165,10 @@ def test_a_second_loss_during_recovery_is_folded_in() -> None:
     world.kill(node(3))
     while world.state.stage is not Stage.STOPPING:
         world.answer()
-    world.kill(node(5)).settle()
+    world.kill(node(2)).run(3)
     assert len(world.records) == 1
-    assert world.launches[-1].nodes == nodes(1, 2, 4, 6)
-    assert sorted(name for order in world.given(Shrink) for name in order.drop) == list(nodes(3, 5))
+    assert world.launches[-1].nodes == nodes(1, 4, 5, 6)
+    assert [order.drop for order in world.given(Shrink)] == [nodes(3), nodes(2)]
 
 
 def test_a_spare_that_fails_tier_0_is_passed_over() -> None:
@@ -185,10 +182,13 @@ def test_a_spare_that_fails_tier_0_is_passed_over() -> None:
 def test_answers_to_an_older_shrink_are_not_mixed_up() -> None:
     """A shrink is answered by naming its nodes; another answer does not end the wait."""
     world = World(spares=1).start().kill(node(3))
-    while world.state.stage is not Stage.SHRINKING:
-        world.answer()
+    world.silent_hands = {Shrink}
+    world.settle()
+    assert world.state.stage is Stage.SHRINKING
     world.send(Shrunk(at=world.at, dropped=nodes(2), ok=False))
     assert world.state.stage is Stage.SHRINKING
+    world.send(Shrunk(at=world.at, dropped=nodes(3), ok=True))
+    assert world.settle().launches[1].nodes == nodes(1, 2, 4)
 
 
 def test_ranks_that_stand_still_after_a_failure_break_the_attempt() -> None:

@@ -140,7 +140,7 @@ def test_what_slurm_starts_again_is_not_submitted() -> None:
 
 
 def test_a_signal_to_the_script_alone_is_a_persons_stop() -> None:
-    """scancel -b -s TERM leaves the job RUNNING: the script may go on, and nothing follows when it ends."""
+    """A `scancel -b -s TERM` leaves the job RUNNING: the script may go on, and nothing follows when it ends."""
     world = _running(JobFacts(job_id=JobId("17"), state="RUNNING")).term(whole=False).run(600)
     assert world.state.stage is Stage.ENDING
     world.exit(1).settle()
@@ -160,7 +160,10 @@ def test_nothing_starts_after_a_cancel_whatever_was_under_way(last: str) -> None
     world.term()
     if last == "launching":
         world.silent_hands = {LaunchAttempt}
-    world.settle().run(100)
+    world.settle()
+    if world.live:
+        world.exit(None, signal=15)
+    world.run(100)
     assert (len(world.launches), len(world.given(Submit))) == before
     assert world.finish is not None
     assert not world.finish.handed_over

@@ -97,23 +97,28 @@ class Bench:
         out, err = process.communicate(timeout=_DEADLINE_S)
         return process.returncode, out.decode(errors="surrogateescape"), err.decode()
 
-    def run(self, *args: str, **constants: object) -> tuple[int, str, str]:
-        """Start and wait."""
-        return self.finish(self.start(*args, **constants))
+    def run(self, **constants: object) -> tuple[int, str, str]:
+        """Start without arguments, and wait."""
+        return self.finish(self.start(env=None, **constants))
+
+    def plain(self, *args: str, env: dict[str, str]) -> str:
+        """What the script prints without a keeper."""
+        argv = [str(self.script_path), *args]
+        done = subprocess.run(argv, env={**_clean(), **env}, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        return done.stdout.decode(errors="surrogateescape")
 
     def heard(self, generation: int = 1) -> list[dict[str, Any]]:
         """What this supervisor was told so far."""
         path = self.folder / f"heard-{generation}"
         return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
-    def wait_heard(self, generation: int = 1, **words: object) -> dict[str, Any]:
-        """The first message with these words that the supervisor of this generation gets."""
+    def wait_heard(self, what: str, generation: int = 1) -> dict[str, Any]:
+        """The first message of this kind that the supervisor of this generation gets."""
 
         def found() -> dict[str, Any] | None:
-            messages = self.heard(generation)
-            return next((each for each in messages if words.items() <= each.items()), None)
+            return next((each for each in self.heard(generation) if each["is"] == what), None)
 
-        answer: dict[str, Any] = wait_for(found, f"message {words} to supervisor {generation}")
+        answer: dict[str, Any] = wait_for(found, f"message {what} to supervisor {generation}")
         return answer
 
     def pid_of(self, generation: int) -> int:

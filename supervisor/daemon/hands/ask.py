@@ -13,7 +13,7 @@ from supervisor.model.ids import NodeName
 
 _log = logging.getLogger(__name__)
 
-_PROBE_S = 1.0
+_PROBE_S = 0.8
 _HEARD_S = 1.6
 """Another node heard this recently proves that our own network works: agents speak once a second."""
 
@@ -71,7 +71,7 @@ async def _connect(host: str, port: int) -> str | None:
         async with asyncio.timeout(_PROBE_S):
             _, writer = await asyncio.open_connection(host, port)
     except TimeoutError:
-        return f"gives no answer within {_PROBE_S:.0f} s"
+        return f"gives no answer within {_PROBE_S:.1f} s"
     except OSError as exc:
         return f"refuses ({os.strerror(exc.errno) if exc.errno else exc})"
     writer.close()

@@ -1,0 +1,63 @@
+"""Reading a run folder from outside, with the standard library alone."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run; a file that is not there (yet) or half written is empty."""
+
+    path: Path
+
+    @property
+    def status(self) -> Json:
+        """`status.json`."""
+        return _object(self.path / "status.json")
+
+    def events(self, kind: str = "") -> list[Json]:
+        """`events.jsonl`, oldest first; with `kind` only events of that type."""
+        found = []
+        with suppress(OSError):
+            for line in (self.path / "events.jsonl").read_bytes().splitlines():
+                with suppress(ValueError):
+                    found.append(json.loads(line))
+        return [event for event in found if kind in {"", event.get("type")}]
+
+    def incidents(self) -> list[Json]:
+        """Every `incidents/NNN/verdict.json`, oldest first."""
+        found = (_object(path) for path in sorted(self.path.glob("incidents/*/verdict.json")))
+        return [incident for incident in found if incident]
+
+    @property
+    def attempts(self) -> int:
+        """Number of the newest attempt; 0: none."""
+        return max((int(event["attempt"]) for event in self.events("attempt_started")), default=0)
+
+    def log(self) -> str:
+        """`supervisor.log`."""
+        return text_of(self.path / "supervisor.log")
+
+
+def _object(path: Path) -> Json:
+    with suppress(OSError, ValueError):
+        found: Json = json.loads(path.read_bytes())
+        return found
+    return {}
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; empty where it cannot be read."""
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def tail(text: str, lines: int = 40) -> str:
+    """Its last lines."""
+    return "\n".join(text.splitlines()[-lines:])

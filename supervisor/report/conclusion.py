@@ -1,0 +1,164 @@
+"""Where a run stands, in one sentence that tells whether a person must do something. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from supervisor.model.records import IncidentRecord
+from supervisor.model.status import RunStatus
+from supervisor.model.verdict import Class
+from supervisor.report.view import FINISHED, RunView
+from supervisor.report.words import clock, count, duration
+
+RESUBMIT: Final = "nothing goes on with this run; submit it again to go on from its newest checkpoint"
+_NOTHING: Final = "nothing for you to do"
+_DOING: Final[Mapping[str, str]] = {
+    "new": "Preparing",
+    "preparing": "Preparing: nodes are checked, the checkpoint is looked for",
+    "launching": "Launching",
+    "running": "Running",
+    "collecting": "Interrupted, evidence is being collected",
+    "stopping": "Recovering, the attempt is being stopped",
+    "shrinking": "Recovering, nodes are leaving the job",
+    "checking": "Recovering, nodes are checked and the checkpoint is looked for",
+    "submitting": "Recovering, another job is being submitted",
+    "requeueing": "Recovering, Slurm is asked to start the job again",
+    "ending": "Ending, the script has its time to save",
+}
+_CANCELS: Final = frozenset({"user_cancel", "user_stop"})
+
+
+class Standing(StrEnum):
+    """One word for lists."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    RECOVERING = "recovering"
+    SILENT = "silent"
+    COMPLETED = "completed"
+    RESUBMITTED = "resubmitted"
+    REQUEUED = "requeued"
+    CANCELLED = "cancelled"
+    ENDED = "ended"
+    STOPPED = "stopped"
+
+
+NEEDS_PERSON: Final = frozenset({Standing.SILENT, Standing.ENDED, Standing.STOPPED})
+LIVING: Final = frozenset(
+    {Standing.WAITING, Standing.RUNNING, Standing.RECOVERING, Standing.SILENT, Standing.RESUBMITTED, Standing.REQUEUED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The first line of an answer."""
+
+    standing: Standing
+    text: str
+    blockers: tuple[str, ...] = ()
+    """What a person must do or know; empty: nothing."""
+
+
+def conclude(view: RunView, now: float) -> Conclusion:
+    """What there is to say about the run at this moment."""
+    status = view.status
+    if status is None:
+        return _waiting(view)
+    found = _finished(view, status) if status.stage == FINISHED else _living(view, status, now)
+    if not status.failed_writes:
+        return found
+    lost = f"{count(status.failed_writes, 'write')} to {view.folder} failed (is it full?): the records have gaps"
+    return Conclusion(found.standing, found.text, (*found.blockers, lost))
+
+
+def _waiting(view: RunView) -> Conclusion:
+    if not view.job_id:
+        return Conclusion(Standing.WAITING, f"Waiting: run {view.run.run_id} has not begun.")
+    return Conclusion(
+        Standing.WAITING,
+        f"Waiting: job {view.job_id} has not begun; `squeue -j {view.job_id}` says why.",
+    )
+
+
+def _living(view: RunView, status: RunStatus, now: float) -> Conclusion:
+    silent_s = view.silent_s(now)
+    if silent_s is not None:
+        return _silent(view, status, silent_s)
+    doing = _DOING.get(status.stage, status.stage)
+    standing = Standing.RECOVERING if doing.startswith(("Recovering", "Interrupted")) else Standing.RUNNING
+    job = f" as job {view.job_id}" if len(view.jobs) > 1 else ""
+    since = clock(view.run.created_at, now=now)
+    text = f"{doing}{job}{_where(status)}. {_interruptions(view)} since {since}, {_NOTHING}."
+    return Conclusion(standing, text)
+
+
+def _silent(view: RunView, status: RunStatus, silent_s: float) -> Conclusion:
+    gone = f"the supervisor has not written for {silent_s:.0f} s"
+    look = f"`squeue -j {view.job_id}`, afterwards `sacct -j {view.job_id}`" if view.job_id else "`ps`"
+    return Conclusion(
+        Standing.SILENT,
+        f"UNKNOWN, look at it: {gone}; its last word was {status.stage}{_where(status)}.",
+        (f"{gone}; see with {look} whether it still runs: a supervisor that dies is started again within seconds",),
+    )
+
+
+def _where(status: RunStatus) -> str:
+    parts = [f"attempt {status.attempt}"] if status.attempt else []
+    parts += [f"step {status.step:,}"] if status.step is not None else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _interruptions(view: RunView) -> str:
+    text = count(len(view.interruptions), "interruption")
+    return text[:1].upper() + text[1:]
+
+
+def _finished(view: RunView, status: RunStatus) -> Conclusion:
+    last = _last_record(view, status)
+    if status.successor is not None:
+        return _handed_on(Standing.RESUBMITTED, f"Resubmitted as job {status.successor}", status, last)
+    if last is not None and last.action == "requeue":
+        return _handed_on(Standing.REQUEUED, f"Requeued, Slurm starts job {view.job_id} again", status, last)
+    if last is not None and last.verdict.cls is Class.PLANNED and last.action != "none":
+        return _planned_end(status, last)
+    if status.exit_code == 0 or status.conclusion.startswith("completed"):
+        return _completed(view, status)
+    return _stopped(view, status, last)
+
+
+def _last_record(view: RunView, status: RunStatus) -> IncidentRecord | None:
+    """How this job ended, if it ended by an incident. One that was recovered from does not tell that."""
+    last = view.records[-1] if view.records else None
+    is_of_job = last is not None and last.job_id == status.job_id
+    return last if is_of_job and last is not None and last.attempt >= status.attempt else None
+
+
+def _handed_on(standing: Standing, text: str, status: RunStatus, last: IncidentRecord | None) -> Conclusion:
+    why = f"{last.verdict.cls}/{last.verdict.cause}: {last.verdict.summary}" if last else status.conclusion
+    return Conclusion(standing, f"{text}, {_NOTHING}." + (f" {why}." if why else ""))
+
+
+def _planned_end(status: RunStatus, last: IncidentRecord) -> Conclusion:
+    words = (status.conclusion or last.verdict.summary).rstrip(".")
+    if last.verdict.cause in _CANCELS:
+        return Conclusion(Standing.CANCELLED, f"Cancelled{_where(status)}: {words}. {_NOTHING.capitalize()}.")
+    return Conclusion(Standing.ENDED, f"ENDED, needs you: {words}{_where(status)}.", (RESUBMIT,))
+
+
+def _completed(view: RunView, status: RunStatus) -> Conclusion:
+    spent = f" in {duration(status.updated_at - view.run.created_at)}" if view.run.created_at else ""
+    many = count(len(view.interruptions), "interruption")
+    return Conclusion(Standing.COMPLETED, f"Completed{spent}{_where(status)}, {many}, {_NOTHING}.")
+
+
+def _stopped(view: RunView, status: RunStatus, last: IncidentRecord | None) -> Conclusion:
+    if last is None:
+        words = status.conclusion.removeprefix("stopped: ") or f"it ended without a last word; see {view.log}"
+        return Conclusion(Standing.STOPPED, f"STOPPED, needs you: {words}.", (words,))
+    cause = f"{last.verdict.cls}/{last.verdict.cause}"
+    if last.action == "observe":
+        why = "nothing was done about it (mode observe)"
+        return Conclusion(Standing.STOPPED, f"FAILED, needs you: {cause}; {why}.", (last.verdict.summary or cause,))
+    why = last.action_text.removeprefix("stopped: ") or status.conclusion
+    return Conclusion(Standing.STOPPED, f"STOPPED, needs you: {cause}; {why}.", (f"{last.verdict.summary}; {why}",))

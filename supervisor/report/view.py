@@ -1,0 +1,108 @@
+"""One look at a run folder: all that the texts are made from."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from supervisor.ledger.records import read_records
+from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run
+from supervisor.model.ids import JobId
+from supervisor.model.records import IncidentRecord
+from supervisor.model.status import RunStatus
+from supervisor.model.verdict import Class
+
+STATUS: Final = "status.json"
+LOG: Final = "events.jsonl"
+FINISHED: Final = "finished"
+"""The stage after which the status is not written again."""
+SILENT_AFTER_S: Final = 15.0
+"""The supervisor writes every 5 s: three times missed is a silence."""
+_NO_SLURM: Final = JobId("0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run as its folder shows it at one moment."""
+
+    folder: Path
+    run: RunFile
+    status: RunStatus | None
+    """None: no supervisor has written yet."""
+    records: tuple[IncidentRecord, ...]
+    """By number, planned ends included."""
+    jobs: tuple[JobId, ...]
+    """Oldest first; empty on a machine without Slurm."""
+
+    @property
+    def interruptions(self) -> tuple[IncidentRecord, ...]:
+        """What interrupted the run: ends that were planned or wanted are none."""
+        return tuple(record for record in self.records if record.verdict.cls is not Class.PLANNED)
+
+    @property
+    def planned(self) -> tuple[IncidentRecord, ...]:
+        """Time limits, preemptions, cancels."""
+        return tuple(record for record in self.records if record.verdict.cls is Class.PLANNED)
+
+    @property
+    def job_id(self) -> JobId:
+        """The job that works, or last worked, on the run; empty without Slurm and where none is known."""
+        if self.status is not None and self.status.job_id != _NO_SLURM:
+            return self.status.job_id
+        return self.jobs[-1] if self.jobs else JobId("")
+
+    @property
+    def log(self) -> str:
+        """Where everything that happened stands."""
+        return str(self.folder / LOG)
+
+    @property
+    def is_array(self) -> bool:
+        """The folder of a whole array: its tasks are the runs."""
+        return bool(self.run.array) and self.folder.name == self.run.run_id
+
+    def silent_s(self, now: float) -> float | None:
+        """How long the supervisor of a living run has not written, where that is too long."""
+        if self.status is None or self.status.stage == FINISHED:
+            return None
+        age = now - self.status.updated_at
+        return age if age > SILENT_AFTER_S else None
+
+
+def read_view(folder: Path) -> RunView:
+    """The run in this folder. Raises `NoSuchRun` or `RunFolderUnusable`; an unreadable status counts as none."""
+    jobs = tuple(job for job in job_ids(folder) if job != _NO_SLURM)
+    return RunView(
+        folder=folder,
+        run=read_run(folder),
+        status=_read_status(folder),
+        records=tuple(read_records(folder)),
+        jobs=jobs,
+    )
+
+
+def task_folders(view: RunView) -> list[Path]:
+    """The run folders of an array's tasks that have begun, by task number."""
+    pattern = re.compile(re.escape(view.folder.name) + r"-(\d+)")
+    found = [(match, path) for path in view.folder.parent.iterdir() if (match := pattern.fullmatch(path.name))]
+    begun = [(int(match[1]), path) for match, path in found if (path / RUN_FILE).is_file()]
+    return [path for _, path in sorted(begun)]
+
+
+def full(value: Any) -> Any:
+    """Facts as built-in types with every field, also those that have their default: answers name all they can hold."""
+    if isinstance(value, msgspec.Struct):
+        return {name: full(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [full(item) for item in value]
+    return msgspec.to_builtins(value)
+
+
+def _read_status(folder: Path) -> RunStatus | None:
+    try:
+        return msgspec.json.decode((folder / STATUS).read_bytes(), type=RunStatus)
+    except (OSError, msgspec.MsgspecError):
+        return None

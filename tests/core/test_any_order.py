@@ -1,0 +1,188 @@
+"""Whatever happens in whatever order: the rules hold, the job ends, and the log tells the same story."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from supervisor.core.events import RankFailed, Stalled, Stopped
+from supervisor.core.instructions import Instruction, Submit
+from supervisor.core.machine import replay
+from supervisor.core.state import Stage
+from supervisor.model.facts import JobFacts
+from supervisor.model.ids import AttemptNo, JobId
+from supervisor.model.verdict import Retry
+from supervisor.settings import Settings
+from tests.core.harness import NO_ANSWER, NONE_YET, World, crash, node, nodes, unreachable, whole
+
+_JOB = JobFacts(job_id=JobId("17"), state="RUNNING")
+
+
+def _end_script(world: World, code: int) -> None:
+    if world.live:
+        world.exit(code)
+
+
+def _rank_fails(world: World) -> None:
+    if world.live:
+        world.send(RankFailed(at=world.at, attempt=AttemptNo(world.live), code=1))
+        world.send(Stalled(at=world.at, attempt=AttemptNo(world.live), silent_s=6.0))
+
+
+def _move(world: World, step: int) -> None:
+    if world.live:
+        world.ranks().progress(step)
+
+
+def _cancel(world: World) -> None:
+    world.slurm = msgspec.structs.replace(_JOB, state="COMPLETING")
+    world.term()
+
+
+def _time_limit(world: World) -> None:
+    world.slurm = msgspec.structs.replace(_JOB, state="COMPLETING", reason="TimeLimit")
+    world.term()
+
+
+def _lose_answer(world: World) -> None:
+    if world.pending:
+        world.pending.popleft()
+
+
+def _unprovable(world: World) -> None:
+    world.stop_proofs.append(Stopped(at=0.0, attempt=AttemptNo(0), is_proven=False, text="steps live on"))
+
+
+def _unkillable(world: World) -> None:
+    stuck = Stopped(at=0.0, attempt=AttemptNo(0), is_proven=False, unkillable=nodes(2), text="node002")
+    world.stop_proofs.append(stuck)
+
+
+def _set(name: str, value: object) -> Callable[[World], None]:
+    return lambda world: setattr(world, name, value)
+
+
+def _kill(number: int) -> Callable[[World], object]:
+    return lambda world: world.kill(node(number))
+
+
+def _hush(number: int) -> Callable[[World], object]:
+    return lambda world: world.hush(node(number))
+
+
+def _exit(code: int) -> Callable[[World], object]:
+    return lambda world: _end_script(world, code)
+
+
+def _step(step: int) -> Callable[[World], object]:
+    return lambda world: _move(world, step)
+
+
+def _wait(seconds: int) -> Callable[[World], object]:
+    return lambda world: world.run(seconds)
+
+
+_ACTIONS: dict[str, Callable[[World], object]] = {
+    **{f"kill {number}": _kill(number) for number in (2, 3, 4)},
+    **{f"hush {number}": _hush(number) for number in (1, 2, 4)},
+    **{f"exit {code}": _exit(code) for code in (0, 1, 139)},
+    **{f"step {step}": _step(step) for step in (1, 5, 9)},
+    **{f"wait {seconds} s": _wait(seconds) for seconds in (1, 4, 40)},
+    "answer": World.answer,
+    "answer again": World.answer,
+    "answer once more": World.answer,
+    "answer all": World.settle,
+    "answer everything": World.settle,
+    "lose an answer": _lose_answer,
+    "rank fails": _rank_fails,
+    "cancel": _cancel,
+    "time limit": _time_limit,
+    "supervisor dies": World.restart,
+    "bad spare": lambda world: world.bad.update({node(5): "no GPU"}),
+    "bad node": lambda world: world.bad.update({node(2): "no GPU"}),
+    "unprovable stop": _unprovable,
+    "unkillable process": _unkillable,
+    "shrink refused": _set("shrink_ok", False),
+    "sbatch refuses": lambda world: world.sbatch.append("refused"),
+    "sbatch unknown": lambda world: world.sbatch.append("unknown"),
+    "requeue refused": _set("requeue_ok", False),
+    "store away": _set("choice", NO_ANSWER),
+    "store empty": _set("choice", NONE_YET),
+    "checkpoint 7": _set("choice", whole(7)),
+    "other verdict": _set("verdict", crash(fingerprint="other")),
+    "final verdict": _set("verdict", crash(retry=Retry.NO)),
+    "batch host blamed": _set("verdict", unreachable(node(1))),
+    "slurm silent": _set("slurm", None),
+}
+_STORY = st.lists(st.sampled_from(sorted(_ACTIONS)), max_size=30)
+_SETTINGS = st.builds(
+    Settings,
+    checkpoint=st.sampled_from(["", "/ck"]),
+    on_rank_exit=st.sampled_from(["stalled", "any", "never"]),
+    mode=st.sampled_from(["act", "act", "act", "observe"]),
+    min_nodes=st.sampled_from([0, 2]),
+    max_restarts=st.sampled_from([0, 2, 20]),
+)
+
+
+def _play(story: list[str], options: Settings, spares: int) -> World:
+    """The story is played; every order is checked by the world as it is given."""
+    world = World(count=5, spares=spares, settings=options).begin()
+    for action in story:
+        _ACTIONS[action](world)
+        # Progress that is still held back is written before the next event.
+        held = [world.policy._held] if world.policy._held else []
+        assert replay([*world.log, *held], options) == world.state
+    return world
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_STORY, _SETTINGS, st.integers(0, 2))
+def test_the_rules_hold_in_any_order(story: list[str], options: Settings, spares: int) -> None:
+    """One live attempt, no unfit node, no budget exceeded, nothing after SIGTERM; the log gives the same state."""
+    _play(story, options, spares)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_STORY, _SETTINGS, st.integers(0, 2))
+def test_it_always_ends(story: list[str], options: Settings, spares: int) -> None:
+    """Once the script has ended and no hand answers any more, deadlines alone bring the job to its end."""
+    world = _play(story, options, spares)
+    world.pending.clear()
+    world.silent_hands = set(get_args(Instruction))
+    _end_script(world, 1)
+    for _ in range(3000):
+        world.run(1)
+        if world.state.stage is Stage.FINISHED:
+            break
+    assert world.state.stage is Stage.FINISHED
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_STORY, _SETTINGS, st.integers(0, 2))
+def test_a_cancel_is_final(story: list[str], options: Settings, spares: int) -> None:
+    """After a person's cancel, at whatever moment, there is no launch, no submission and no successor left."""
+    world = _play([action for action in story if action != "time limit"], options, spares)
+    is_over = world.state.stage is Stage.FINISHED
+    before = len(world.launches), len(world.given(Submit))
+    _cancel(world)
+    _end_script(world, 1)
+    world.run(60)
+    assert (len(world.launches), len(world.given(Submit))) == before
+    assert world.finish is not None
+    assert is_over or not world.finish.handed_over or world.state.rung == "requeue"
+
+
+@given(st.lists(st.sampled_from(sorted(_ACTIONS)), max_size=12), _SETTINGS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_healthy_world_brings_the_run_to_its_end(story: list[str], options: Settings) -> None:
+    """Whatever has happened: when everybody answers again, each run is running, or has ended for a reason."""
+    world = _play(story, options, 1)
+    world.silent_hands, world.stop_proofs = set(), []
+    world.run(600)
+    assert world.state.stage in {Stage.RUNNING, Stage.FINISHED, Stage.ENDING}
+    if world.state.stage is Stage.FINISHED:
+        assert world.finish is not None
+        assert world.finish.reason
