@@ -76,7 +76,6 @@ def _choose_later(turn: Turn, why: str) -> None:
         turn.set(choice_tries=0)
         finish(turn, words=f"stopped: the checkpoints cannot be read ({why}); never from the beginning unasked")
         return
-    if not tries:
-        turn.say(f"the checkpoints cannot be read ({why}); looking again")
     pause = _PAUSES_S[tries]
+    turn.say(f"the checkpoints cannot be read ({why}); looking again in {pause:.0f} s")
     turn.set(choice_tries=tries + 1, choose_at=turn.at + pause)

@@ -66,6 +66,10 @@ class Reporter:
             slurm_calls=world.slurm.calls.total,
             transport=self._parts.bus.transport,
             failed_writes=world.writer.failed,
+            conclusion=state.finish.reason if state.finish else "",
+            exit_code=state.finish.code if state.finish else None,
+            exit_signal=state.finish.signal if state.finish else None,
+            successor=state.submitted,
         )
 
     def _step_s(self) -> float | None:

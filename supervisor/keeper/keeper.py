@@ -14,7 +14,6 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from math import inf
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
@@ -26,7 +25,7 @@ BUSY_S, LAST_S = 900.0, 3.0  # the longest that a supervisor may ask for; for it
 FORWARD_S, CANARY_S = 0.25, 2.0  # for the supervisor to say that the whole step received the signal, if not before
 # Not passed on: what no handler gets, what ends nobody, and faults, which behind a handler would repeat for ever.
 NOT_OURS = "SIGKILL SIGSTOP SIGCONT SIGTSTP SIGTTIN SIGTTOU SIGWINCH SIGURG SIGBUS SIGFPE SIGILL SIGSEGV"
-CODEC = ("utf-8", "surrogateescape")
+CODEC, DONE = ("utf-8", "surrogateescape"), float("inf")
 
 
 class Keeper:
@@ -55,10 +54,10 @@ class Keeper:
         self._keep_supervisor(time.monotonic())
         self._look_at_clock(time.monotonic())
         link = [self.link.fileno()] if self.link else []
-        is_soon = not self.supervisor or any(due < inf for due in self.signals.values())
+        is_soon = not self.supervisor or min(self.signals.values(), default=DONE) < DONE
         readable, _, _ = select.select([self.wake, *link], [], [], 0.05 if is_soon else 0.5)
         for number in set(os.read(self.wake, 512) if self.wake in readable else b"") - {signal.SIGCHLD}:
-            self.signals[number] = min(self.signals.get(number, inf), time.monotonic() + FORWARD_S)
+            self.signals[number] = min(self.signals.get(number, DONE), time.monotonic() + FORWARD_S)
         if any(each in readable for each in link):
             self._read()
         if self.script and not self.status and self.script.poll() is not None:
@@ -88,7 +87,7 @@ class Keeper:
         for number, due in self.signals.items():
             is_whole = abs(due - self.canary.get(number, 0.0)) < CANARY_S
             if is_whole or now >= due:
-                self.signals[number], self.canary[number] = inf, 0.0
+                self.signals[number], self.canary[number] = DONE, 0.0
                 self._tell("signal", number=number, whole=is_whole)
                 if self.script and not is_whole:
                     self.script.send_signal(number)
@@ -107,10 +106,10 @@ class Keeper:
         data = b""
         with suppress(OSError):
             data = self.link.recv(65536) if self.link else b""
-        self.link = self.link if data else None
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        for order in map(json.loads, lines):
-            self.heard, self.has_spoken = time.monotonic(), True
+        self.link, self.rest = self.link if data else None, self.rest + data
+        while b"\n" in self.rest:
+            line, self.rest = self.rest.split(b"\n", 1)
+            self.heard, self.has_spoken, order = time.monotonic(), True, json.loads(line)
             if order["do"] == "start":
                 self._start(order["attempt"], order["set"], order["unset"])
             elif order["do"] == "finish":

@@ -9,7 +9,7 @@ from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
 from supervisor.report.view import FINISHED, RunView
-from supervisor.report.words import clock, count, duration
+from supervisor.report.words import clock, count
 
 RESUBMIT: Final = "nothing goes on with this run; submit it again to go on from its newest checkpoint"
 _NOTHING: Final = "nothing for you to do"
@@ -42,9 +42,11 @@ class Standing(StrEnum):
     CANCELLED = "cancelled"
     ENDED = "ended"
     STOPPED = "stopped"
+    FAILED = "failed"
+    """In observe mode, where nothing is done about it."""
 
 
-NEEDS_PERSON: Final = frozenset({Standing.SILENT, Standing.ENDED, Standing.STOPPED})
+NEEDS_PERSON: Final = frozenset({Standing.SILENT, Standing.ENDED, Standing.STOPPED, Standing.FAILED})
 LIVING: Final = frozenset(
     {Standing.WAITING, Standing.RUNNING, Standing.RECOVERING, Standing.SILENT, Standing.RESUBMITTED, Standing.REQUEUED}
 )
@@ -147,18 +149,24 @@ def _planned_end(status: RunStatus, last: IncidentRecord) -> Conclusion:
 
 
 def _completed(view: RunView, status: RunStatus) -> Conclusion:
-    spent = f" in {duration(status.updated_at - view.run.created_at)}" if view.run.created_at else ""
     many = count(len(view.interruptions), "interruption")
-    return Conclusion(Standing.COMPLETED, f"Completed{spent}{_where(status)}, {many}, {_NOTHING}.")
+    return Conclusion(Standing.COMPLETED, f"Completed{_where(status)}, {many}, {_NOTHING}.")
 
 
 def _stopped(view: RunView, status: RunStatus, last: IncidentRecord | None) -> Conclusion:
     if last is None:
-        words = status.conclusion.removeprefix("stopped: ") or f"it ended without a last word; see {view.log}"
-        return Conclusion(Standing.STOPPED, f"STOPPED, needs you: {words}.", (words,))
-    cause = f"{last.verdict.cls}/{last.verdict.cause}"
+        return _stopped_without_incident(view, status)
+    cause, why = f"{last.verdict.cls}/{last.verdict.cause}", last.action_text.removeprefix("stopped: ")
     if last.action == "observe":
-        why = "nothing was done about it (mode observe)"
-        return Conclusion(Standing.STOPPED, f"FAILED, needs you: {cause}; {why}.", (last.verdict.summary or cause,))
-    why = last.action_text.removeprefix("stopped: ") or status.conclusion
+        blocker = last.verdict.summary or cause
+        return Conclusion(Standing.FAILED, f"FAILED, needs you: {cause}; mode observe, nothing was done.", (blocker,))
+    why = why or status.conclusion
     return Conclusion(Standing.STOPPED, f"STOPPED, needs you: {cause}; {why}.", (f"{last.verdict.summary}; {why}",))
+
+
+def _stopped_without_incident(view: RunView, status: RunStatus) -> Conclusion:
+    words = status.conclusion.removeprefix("stopped: ")
+    if words:
+        return Conclusion(Standing.STOPPED, f"STOPPED, needs you: {words}.", (words,))
+    look = f"the run has ended and its record does not say how; look at the job's output and at {view.log}"
+    return Conclusion(Standing.ENDED, f"UNKNOWN, look at it: it has ended{_where(status)}.", (look,))

@@ -19,13 +19,14 @@ _GOES_ON: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"
 
 
 def where(record: IncidentRecord) -> str:
-    """`gpu017 GPU 3`, `node003`, `rank 37`; `-` where nobody is named."""
+    """`gpu017 GPU 3`, `node003`, `rank 37 on node003`; `-` where nobody is named."""
     blame = record.verdict.blame
     if blame.gpus:
         return names([f"{one.node} GPU {one.gpu}" for one in blame.gpus])
-    if blame.nodes:
+    if not blame.ranks or record.verdict.exclude_nodes:
         return names(blame.nodes)
-    return f"rank {names([str(rank) for rank in blame.ranks])}" if blame.ranks else "-"
+    ranks = f"rank{'s' * (len(blame.ranks) > 1)} {names([str(rank) for rank in blame.ranks])}"
+    return f"{ranks} on {names(blame.nodes)}" if blame.nodes else ranks
 
 
 def nodes(record: IncidentRecord) -> tuple[str, ...]:

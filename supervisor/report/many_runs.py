@@ -42,9 +42,13 @@ def list_conclusion(runs: Sequence[Listed]) -> str:
         return "No runs are known here."
     counts = Counter(run.standing for run in runs)
     standings = ", ".join(f"{number} {standing}" for standing, number in counts.most_common())
-    waiting = [run.view.job_id or run.view.run.run_id for run in runs if run.standing in NEEDS_PERSON]
+    waiting = [_called(run.view) for run in runs if run.standing in NEEDS_PERSON]
     needs = f"{len(waiting)} need{'s' * (len(waiting) == 1)} you: {names(waiting)}" if waiting else "nothing to do"
     return f"{count(len(runs), 'run')}: {standings}. {needs[:1].upper()}{needs[1:]}."
+
+
+def _called(view: RunView) -> str:
+    return f"job {view.job_id}" if view.job_id else f"run {view.run.run_id}"
 
 
 def list_text(runs: Sequence[Listed], *, now: float) -> list[str]:
@@ -115,7 +119,8 @@ def report_conclusion(report: Report, now: float) -> tuple[str, list[str]]:
     if not report.records:
         return f"OK: {scope}.", []
     if blockers:
-        return f"NOT OK: {scope}, {len(blockers)} not handled without a person.", blockers
+        runs = names(list(dict.fromkeys(one.run_id for one in report.records if _open(one))))
+        return f"NOT OK: {scope}, {len(blockers)} not handled without a person: {runs}.", blockers
     return f"OK: {scope}, all handled without a person.", []
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from supervisor.ledger.records import read_records
 from supervisor.ledger.run_file import RunFile
-from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run
+from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run, submissions
 from supervisor.model.ids import JobId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
@@ -36,6 +36,8 @@ class RunView:
     """By number, planned ends included."""
     jobs: tuple[JobId, ...]
     """Oldest first; empty on a machine without Slurm."""
+    cluster: str = ""
+    """Where the last submission went, if sbatch named a cluster."""
 
     @property
     def interruptions(self) -> tuple[IncidentRecord, ...]:
@@ -81,6 +83,7 @@ def read_view(folder: Path) -> RunView:
         status=_read_status(folder),
         records=tuple(read_records(folder)),
         jobs=jobs,
+        cluster=next((one.cluster for one in reversed(submissions(folder)) if one.cluster), ""),
     )
 
 

@@ -1,6 +1,6 @@
 """Values as people read them: durations, counts, times of day, tables."""
 
-import datetime
+import datetime as dt
 from collections.abc import Sequence
 from typing import Final
 
@@ -53,7 +53,7 @@ def names(nodes: Sequence[str]) -> str:
 
 def clock(at: float, *, now: float) -> str:
     """The local time, with the date where that is not today's."""
-    then, today = (datetime.datetime.fromtimestamp(moment).astimezone() for moment in (at, now))
+    then, today = (dt.datetime.fromtimestamp(moment).astimezone() for moment in (at, now))
     return f"{then:%H:%M:%S}" if then.date() == today.date() else f"{then:%Y-%m-%d %H:%M:%S}"
 
 

@@ -53,54 +53,16 @@ from supervisor.core.instructions import (
 )
 from supervisor.core.log_policy import LogPolicy
 from supervisor.core.machine import handle, replay
-from supervisor.core.state import Stage, State
-from supervisor.model.facts import Checkpoint, Choice, JobFacts, NodeState
+from supervisor.core.state import State
+from supervisor.model.facts import Choice, JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, RunId
 from supervisor.model.records import IncidentRecord
-from supervisor.model.verdict import Blame, Class, Retry, Verdict
+from supervisor.model.verdict import Verdict
 from supervisor.settings import Settings
+from tests.core.facts import NONE_YET, crash, node, nodes, unreachable
+from tests.core.rules import check_rules
 
 _Order = TypeVar("_Order")
-
-
-def node(number: int) -> NodeName:
-    return NodeName(f"node{number:03d}")
-
-
-def nodes(*numbers: int) -> tuple[NodeName, ...]:
-    return tuple(node(number) for number in numbers)
-
-
-def whole(step: int) -> Choice:
-    return Choice(chosen=Checkpoint(path=f"/ck/{step}", step=step, kind="folder", verdict="whole"))
-
-
-NONE_YET = Choice(chosen=None, why="the folder is empty")
-NO_ANSWER = Choice(chosen=None, is_trustworthy=False, why="the store gives no answer")
-
-
-def crash(*, retry: Retry = Retry.ONCE, fingerprint: str = "segfault:train") -> Verdict:
-    return Verdict(
-        cls=Class.SOFTWARE,
-        cause="segfault",
-        confidence=0.8,
-        summary="rank 3 crashed",
-        retry=retry,
-        fingerprint=fingerprint,
-    )
-
-
-def unreachable(*lost: NodeName) -> Verdict:
-    return Verdict(
-        cls=Class.HARDWARE,
-        cause="node_unreachable",
-        confidence=0.95,
-        summary=f"{', '.join(lost)} no longer answers",
-        blame=Blame(nodes=lost),
-        retry=Retry.YES,
-        exclude_nodes=lost,
-        fingerprint="node_unreachable",
-    )
 
 
 @dataclass
@@ -286,32 +248,10 @@ class World:
         self.state, instructions = handle(before, event, self.settings)
         self.log.extend(self.policy.kept(event, decides=bool(instructions)))
         for instruction in instructions:
-            self.check_rules(instruction)
+            check_rules(self, instruction)
             self.done.append(instruction)
             if not isinstance(instruction, (Say, Comment, KeepRecord, Finish, CancelJob)):
                 self.pending.append(instruction)
-
-    def check_rules(self, order: Instruction) -> None:
-        """What must hold whatever happened before."""
-        is_over = bool(self.given(Finish)) and not isinstance(order, (Finish, CancelJob, Say, KeepRecord))
-        assert not is_over, f"{order} after the end"
-        if isinstance(order, LaunchAttempt):
-            assert self.state.term is None, "launched after SIGTERM"
-            assert not self.live or self.live == order.attempt, f"{self.live} lives while {order} is given"
-            others = self.unproven - {int(order.attempt)}
-            assert not others, f"{others} not proven stopped before {order}"
-            assert not set(order.nodes) & set(self.state.out), "a node that has left is used"
-            lost = {name for name in self.state.unfit if name in self.state.trouble}
-            assert self.settings.mode == "observe" or not set(order.nodes) & lost, "a lost node is used"
-            if not self.state.may_start_anyway and self.settings.mode == "act":
-                assert not set(order.nodes) & set(self.state.unfit), "an unfit node is used"
-            assert set(order.nodes) | set(order.hidden) == set(self.state.held)
-        if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
-            assert self.settings.mode == "act" or self.state.term is not None, f"{order} in mode observe"
-        if isinstance(order, Submit) and self.state.term is not None:
-            assert self.state.term.cause in {"walltime", "preemption"}, "submitted without a positive cause"
-        assert self.state.behind.restarts <= self.settings.max_restarts
-        assert self.state.behind.restarts_without_progress <= self.settings.max_restarts_without_progress
 
     def answer(self) -> bool:
         """Answer the oldest open instruction; False: there is none."""
@@ -406,7 +346,3 @@ class World:
         self.next_job += 1
         job = JobId(str(self.next_job)) if outcome == "accepted" else None
         return Submitted(at=self.at, outcome=outcome, job_id=job, text=f"sbatch: {outcome}")  # type: ignore[arg-type]  # one of its words
-
-
-def stage(world: World) -> Stage:
-    return world.state.stage

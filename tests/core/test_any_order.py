@@ -15,7 +15,8 @@ from supervisor.model.facts import JobFacts
 from supervisor.model.ids import AttemptNo, JobId
 from supervisor.model.verdict import Retry
 from supervisor.settings import Settings
-from tests.core.harness import NO_ANSWER, NONE_YET, World, crash, node, nodes, unreachable, whole
+from tests.core.facts import NO_ANSWER, NONE_YET, crash, node, nodes, unreachable, whole
+from tests.core.harness import World
 
 _JOB = JobFacts(job_id=JobId("17"), state="RUNNING")
 

@@ -5,7 +5,8 @@ from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAtt
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
-from tests.core.harness import NO_ANSWER, World, node, nodes, whole
+from tests.core.facts import NO_ANSWER, node, nodes, whole
+from tests.core.harness import World
 
 _CK = Settings(checkpoint="/ck")
 

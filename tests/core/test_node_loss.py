@@ -8,7 +8,8 @@ from supervisor.core.instructions import AskSlurm, CheckNodes, Collect, ProbeNod
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
-from tests.core.harness import NONE_YET, World, node, nodes, whole
+from tests.core.facts import NONE_YET, node, nodes, whole
+from tests.core.harness import World
 
 
 def test_a_dead_node_is_replaced_by_the_spare() -> None:

@@ -10,7 +10,8 @@ from supervisor.model.facts import JobFacts
 from supervisor.model.ids import AttemptNo, JobId
 from supervisor.model.verdict import Class
 from supervisor.settings import Settings
-from tests.core.harness import NONE_YET, World, node, whole
+from tests.core.facts import NONE_YET, node, whole
+from tests.core.harness import World
 
 _CK = Settings(checkpoint="/ck")
 _CANCELLED = JobFacts(job_id=JobId("17"), state="COMPLETING")

@@ -16,7 +16,8 @@ from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
-from tests.core.harness import NO_ANSWER, NONE_YET, World, crash, node, nodes, whole
+from tests.core.facts import NO_ANSWER, NONE_YET, crash, node, nodes, whole
+from tests.core.harness import World
 
 _CK = Settings(checkpoint="/ck")
 
@@ -321,3 +322,12 @@ def test_a_silent_node_is_asked_again_before_a_relaunch() -> None:
     world.exit(1).settle()
     assert len(world.launches) == 1
     assert world.given(Submit)[0].exclude == nodes(2)
+
+
+def test_a_finder_that_never_answers_does_not_hold_the_recovery() -> None:
+    """Each look has its deadline, the looks are counted, and then the run stops."""
+    world = World(settings=_CK, choice=whole(10)).start().progress(15)
+    world.silent_hands = {ChooseCheckpoint}
+    world.exit(1).run(300)
+    assert world.finish is not None
+    assert "cannot be read" in world.finish.reason

@@ -9,7 +9,8 @@ from supervisor.core.state import Stage
 from supervisor.core.summary import carried, summary
 from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
-from tests.core.harness import World, node, nodes, whole
+from tests.core.facts import node, nodes, whole
+from tests.core.harness import World
 
 
 @pytest.mark.parametrize("last", [stage for stage in Stage if stage not in {Stage.NEW, Stage.REQUEUEING, Stage.ENDING}])

@@ -136,9 +136,16 @@ class Bench:
         for process in self._started:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
-        for path in [*self.folder.glob("generation-*"), *self.folder.glob("pid*")]:
-            _kill_quietly(int(path.read_text() or 0), self.folder)
+            process.wait()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+        for path in self.folder.glob("heard-*"):
+            started = [json.loads(line) for line in path.read_bytes().splitlines()]
+            for pid in {int(each.get("pid", 0)) for each in started}:
+                _kill_group(pid, self.script_path)
+        for path in self.folder.glob("generation-*"):
+            _kill_group(int(path.read_text() or 0), self.folder)
 
 
 @pytest.fixture
@@ -180,10 +187,10 @@ def _clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SUPERVISE"))}
 
 
-def _kill_quietly(pid: int, folder: Path) -> None:
-    """Kill a process that a test started; one that is another's by now is left alone."""
+def _kill_group(pid: int, mark: Path) -> None:
+    """Kill the group of a process that a test started; one that is another's by now is left alone."""
     try:
-        if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGKILL)
+        if pid and os.fsencode(mark) in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.killpg(pid, signal.SIGKILL)
     except OSError:
         return

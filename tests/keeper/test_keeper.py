@@ -138,8 +138,8 @@ def test_there_is_never_a_second_living_attempt(bench: Bench) -> None:
 
 
 def test_nonsense_from_the_supervisor_does_not_end_the_job(bench: Bench) -> None:
-    """What cannot be understood is said, and the rest goes on."""
-    bench.supervisor('link.sendall(b"{nonsense\\n")\n' + _START_AND_END)
+    """What cannot be understood is said, and what stands behind it is done with the next line."""
+    bench.supervisor('link.sendall(b"{nonsense\\n[]\\n")\ntell(do="alive")\n' + _START_AND_END)
     bench.script("exit 3\n")
     code, _, err = bench.run()
     assert code == 3

@@ -23,7 +23,7 @@ def is_open_to_all(folder: Path) -> bool:
 
 
 def environment(*, dev: bool = False) -> Path:
-    """The Python of an up-to-date environment.
+    """The Python of an up-to-date environment with what the demo needs; with `dev` also what tests and checks need.
 
     It lies in the checkout as `.venv` where other users can read it; else (a clone below /root) in /var/cache, with a
     copy of the product instead of a link to it.
@@ -39,7 +39,7 @@ def environment(*, dev: bool = False) -> Path:
         _make(place)
     product = ["--editable", str(CHECKOUT)] if is_shared else [str(CHECKOUT)]
     _pip(python, ["--upgrade", "pip"])
-    _pip(python, [*product, *(["--group", f"{CHECKOUT / 'pyproject.toml'}:dev"] if dev else [])])
+    _pip(python, [*product, "--group", f"{CHECKOUT / 'pyproject.toml'}:{'dev' if dev else 'demo'}"])
     stamp.write_text(wanted + ("\n" + _wanted(dev=False, is_linked=is_shared) if dev else ""), encoding="utf-8")
     return python
 

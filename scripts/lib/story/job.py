@@ -6,10 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from story.run_folder import RunFolder, tail, text_of
-from story.waiting import wait_for
 from testbed.api import Testbed
 from testbed.errors import TestbedError
+
+from story.run_folder import RunFolder, tail, text_of
+from story.waiting import wait_for
 
 LIVING = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 _SLURM_POLL_S = 0.4
@@ -97,6 +98,16 @@ class Job:
             return found[-1] if found and step_of(found[-1]) > after else None
 
         return wait_for(newest, f"a checkpoint after step {after}", deadline_s)
+
+    def wait_step(self, step: int, deadline_s: float = 60.0) -> int:
+        """The newest step of the example trainer (run with `--out out`), once it is at least this one."""
+
+        def reached() -> int | None:
+            words = text_of(self.folder / "out" / "steps.log").rpartition("\n")[0].splitlines()[-1:]
+            newest = int(words[0].split()[0]) if words else -1
+            return newest if newest >= step else None
+
+        return wait_for(reached, f"step {step}", deadline_s)
 
     def attempt_nodes(self) -> list[str]:
         """The nodes of the attempt at hand, as the supervisor says."""

@@ -1,0 +1,210 @@
+"""`supervise run -- CMD…`: supervise a command in this allocation, or on this machine where there is no Slurm."""
+
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from supervisor.cli.answer import json_answer
+from supervisor.cli.checkpoint_look import CheckpointLook
+from supervisor.cli.options import SETTINGS, GlobalOptions
+from supervisor.cli.promise import promise
+from supervisor.cli.run_place import RunPlace, run_place, why_not_here
+from supervisor.cli.workdir import named_workdir
+from supervisor.errors import NoSuchRun, RunFolderUnusable, UsageError
+from supervisor.ledger.find_run import IndexLine, list_runs, note_run
+from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.run_folder import base_folder, create, job_ids, read_run
+from supervisor.settings_resolve import Resolved, from_environment, from_files, from_options, resolve
+from supervisor.slurm.keeper_files import PROGRAM, program
+from supervisor.slurm.submission import OWN_VARIABLES, run_id_for
+from supervisor.slurm.submit import sbatch_environment
+
+_LOOK_S: Final = 1.0
+"""For the glance at the checkpoints: the command waits for it."""
+_NOT_FOUND, _NOT_STARTED = 127, 126
+"""A shell's exit codes for a command that is not there, or cannot be started."""
+
+
+def _command(*, quiet: bool, dry_run: bool, command: tuple[str, ...], **settings: str | None) -> None:
+    context = click.get_current_context()
+    given: GlobalOptions = context.obj or GlobalOptions()
+    own = {name: value for name, value in settings.items() if value is not None}
+    context.exit(
+        start(
+            GlobalOptions(
+                quiet=given.quiet or quiet,
+                dry_run=given.dry_run or dry_run,
+                json=given.json,
+                settings={**given.settings, **own},
+            ),
+            command,
+        )
+    )
+
+
+command: Final = click.Command(
+    name="run",
+    callback=_command,
+    params=[
+        click.Option(["-q", "--quiet"], is_flag=True, help="print nothing beyond what the command prints"),
+        click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
+        *(
+            click.Option([f"--{name.replace('_', '-')}", name], metavar=meta, help=text)
+            for name, meta, text in SETTINGS
+        ),
+        click.Argument(["command"], nargs=-1, required=True, type=click.UNPROCESSED),
+    ],
+    context_settings={"allow_interspersed_args": False, "max_content_width": 110},
+    help=(
+        "Supervise a command in this allocation, or on this machine where there is no Slurm: "
+        "supervise run -- srun python train.py. When it fails it is started again; the exit code is the last start's."
+    ),
+)
+
+
+def start(given: GlobalOptions, words: Sequence[str]) -> int:
+    """Become the keeper of this command; returns only for `--dry-run`, or where the command cannot be started.
+
+    Raises `UsageError` where it cannot be supervised from here.
+    """
+    env = os.environ
+    if env.get("SUPERVISE_ATTEMPT"):
+        return _leave_alone(given, words, f"this is an attempt of run {env.get('SUPERVISE_RUN_ID', '')} already")
+    hostname = platform.node() or "localhost"
+    if why := why_not_here(env, hostname):
+        raise UsageError(why)
+    place = run_place(env, hostname)
+    earlier = _earlier(words, place, env)
+    if earlier is not None and not given.dry_run:
+        return _become_keeper(earlier, words)
+    return _start_new(given, words, place, env)
+
+
+def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> int:
+    workdir = named_workdir(env)
+    resolved = _settings(given, workdir, env)
+    run = _run_file(words, place, resolved, workdir, env)
+    folder = base_folder(Path(workdir), env) / run.run_id
+    if given.dry_run:
+        print((_as_json if given.json else _as_text)(run, folder, place))
+        return 0
+    try:
+        create(folder, run, {PROGRAM: (program(), 0o600)})
+    except RunFolderUnusable as exc:
+        print(f"supervise: WARNING: {exc}; the command runs WITHOUT supervision", file=sys.stderr)
+        return _become(words)
+    note_run(IndexLine(run_id=run.run_id, folder=str(folder), job_id=place.job_id), env)
+    if not given.quiet:
+        print(promise(run, job_id=place.job_id, checkpoints=_checkpoints(run)), file=sys.stderr)
+    return _become_keeper(folder, words)
+
+
+def _leave_alone(given: GlobalOptions, words: Sequence[str], why: str) -> int:
+    """What is supervised already needs no second supervisor beside the first."""
+    if not given.quiet:
+        print(f"supervise: {why}; {words[0]} runs as part of it", file=sys.stderr)
+    return 0 if given.dry_run else _become(words)
+
+
+def _settings(given: GlobalOptions, workdir: str, env: Mapping[str, str]) -> Resolved:
+    resolved = resolve([*from_files(env), *from_environment(env), *from_options(given.settings)])
+    where = resolved.settings.checkpoint
+    if not where or "://" in where:
+        return resolved
+    absolute = str(Path(workdir) / where)
+    return Resolved(msgspec.structs.replace(resolved.settings, checkpoint=absolute), resolved.origin)
+
+
+def _run_file(
+    words: Sequence[str], place: RunPlace, resolved: Resolved, workdir: str, env: Mapping[str, str]
+) -> RunFile:
+    name = env.get("SLURM_JOB_NAME", "") if place.job_id else ""
+    return RunFile(
+        run_id=run_id_for(name or Path(words[0]).name, os.urandom(3).hex()[:5]),
+        created_at=time.time(),
+        settings=resolved.settings,
+        settings_origin=resolved.origin,
+        script_args=tuple(words),
+        python=sys.executable,
+        workdir=workdir,
+        nodes=max(1, len(place.nodes) - resolved.settings.spares),
+    )
+
+
+def _earlier(words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> Path | None:
+    """The run that this very command began before Slurm started the job again: its limits count on."""
+    if not place.is_restarted:
+        return None
+    for folder in list_runs(workdir=Path(named_workdir(env)), env=env):
+        with suppress(NoSuchRun, RunFolderUnusable):
+            run = read_run(folder)
+            if not run.script_name and run.script_args == tuple(words) and place.job_id in job_ids(folder):
+                return folder
+    return None
+
+
+def _checkpoints(run: RunFile) -> str:
+    url = run.settings.checkpoint
+    if not url:
+        return ""
+    try:
+        look = CheckpointLook(url)
+    except OSError:
+        return ""
+    try:
+        return look.sentence(_LOOK_S)
+    finally:
+        look.close()
+
+
+def _become_keeper(folder: Path, words: Sequence[str]) -> int:
+    """Not through the stub in `sh`: it would make a second folder for a task of an array, and this Python is known."""
+    return _become([sys.executable, "-I", str(folder / PROGRAM), str(folder), *words])
+
+
+def _become(argv: Sequence[str]) -> int:
+    """Does not return where the program can be started."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES))  # noqa: S606  # no shell is wanted
+    except OSError as exc:
+        print(f"supervise: {argv[0]}: {exc.strerror}", file=sys.stderr)
+        return _NOT_FOUND if isinstance(exc, FileNotFoundError) else _NOT_STARTED
+
+
+def _conclusion(run: RunFile, place: RunPlace) -> str:
+    where = f"in job {place.job_id} on {len(place.nodes)} nodes" if place.job_id else "on this machine"
+    return f"Would run {shlex.join(run.script_args)} {where} as run {run.run_id}; nothing was started."
+
+
+def _as_text(run: RunFile, folder: Path, place: RunPlace) -> str:
+    settings = [f"  setting  {name} = {value} ({origin})" for name, value, origin in _given_settings(run)]
+    return "\n".join(
+        [_conclusion(run, place), f"  folder   {folder}", f"  nodes    {' '.join(place.nodes)}", *settings]
+    )
+
+
+def _as_json(run: RunFile, folder: Path, place: RunPlace) -> str:
+    return json_answer(
+        conclusion=_conclusion(run, place),
+        job_id=place.job_id,
+        run_id=run.run_id,
+        command=list(run.script_args),
+        nodes=list(place.nodes),
+        folder=str(folder),
+        settings_origin=run.settings_origin,
+    )
+
+
+def _given_settings(run: RunFile) -> list[tuple[str, Any, str]]:
+    return [(name, getattr(run.settings, name), origin) for name, origin in run.settings_origin.items()]

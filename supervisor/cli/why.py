@@ -1,0 +1,70 @@
+"""`supervise why RUN|JOBID`: where the run stands, what happened, what to do. Works while it lives and afterwards."""
+
+import time
+
+import click
+
+from supervisor.cli.answer import json_answer
+from supervisor.cli.found_run import found_run
+from supervisor.cli.known_runs import views
+from supervisor.report.conclusion import Conclusion, Standing, conclude
+from supervisor.report.many_runs import list_conclusion, list_json, list_text, listed
+from supervisor.report.one_run import why_json, why_text
+from supervisor.report.view import RunView, task_folders
+
+
+@click.command(
+    name="why",
+    help="What happened to a run, and what to do: supervise why 81234. RUN is a job id, a run id or a run folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="one JSON object")
+@click.argument("run")
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool, run: str) -> None:
+    """Tell it; of an array, how its tasks stand."""
+    as_json = as_json or bool(getattr(ctx.obj, "json", False))
+    view, now = found_run(run), time.time()
+    if view.is_array and task_folders(view):
+        print(_array(view, now, as_json=as_json))
+    else:
+        print(_one(view, now, as_json=as_json))
+
+
+def _one(view: RunView, now: float, *, as_json: bool) -> str:
+    found = conclude(view, now)
+    if as_json:
+        return json_answer(
+            conclusion=found.text,
+            blockers=found.blockers,
+            job_id=view.job_id,
+            run_id=view.run.run_id,
+            cluster=view.cluster,
+            log=view.log,
+            standing=str(found.standing),
+            **why_json(view, now),
+        )
+    return "\n".join(why_text(view, found, now=now, advice=_advice(view, found)))
+
+
+def _advice(view: RunView, found: Conclusion) -> str:
+    """What the table of causes says that a person can do, where the run needs one."""
+    if found.standing is not Standing.STOPPED or not view.records:
+        return ""
+    from supervisor.diagnose.taxonomy import cause  # the table takes a moment to read and is seldom needed
+
+    return cause(view.records[-1].verdict.cause).row.next
+
+
+def _array(view: RunView, now: float, *, as_json: bool) -> str:
+    tasks = listed(views([view.folder]), now)
+    text = f"Array {view.run.array}, each task is a run of its own. {list_conclusion(tasks)}"
+    if as_json:
+        return json_answer(
+            conclusion=text,
+            job_id=view.job_id,
+            run_id=view.run.run_id,
+            cluster=view.cluster,
+            log=view.log,
+            tasks=list_json(tasks),
+        )
+    return "\n".join([text, *list_text(tasks, now=now)])

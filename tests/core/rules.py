@@ -1,0 +1,42 @@
+"""The rules that hold whatever happens: each order is held against them the moment it is given."""
+
+from typing import TYPE_CHECKING
+
+from supervisor.core.instructions import (
+    CancelJob,
+    Finish,
+    Instruction,
+    KeepRecord,
+    LaunchAttempt,
+    Requeue,
+    Say,
+    Shrink,
+    StopAttempt,
+    Submit,
+)
+
+if TYPE_CHECKING:
+    from tests.core.harness import World
+
+
+def check_rules(world: "World", order: Instruction) -> None:
+    """What must hold whatever happened before."""
+    is_over = bool(world.given(Finish)) and not isinstance(order, (Finish, CancelJob, Say, KeepRecord))
+    assert not is_over, f"{order} after the end"
+    if isinstance(order, LaunchAttempt):
+        assert world.state.term is None, "launched after SIGTERM"
+        assert not world.live or world.live == order.attempt, f"{world.live} lives while {order} is given"
+        others = world.unproven - {int(order.attempt)}
+        assert not others, f"{others} not proven stopped before {order}"
+        assert not set(order.nodes) & set(world.state.out), "a node that has left is used"
+        lost = {name for name in world.state.unfit if name in world.state.trouble}
+        assert world.settings.mode == "observe" or not set(order.nodes) & lost, "a lost node is used"
+        if not world.state.may_start_anyway and world.settings.mode == "act":
+            assert not set(order.nodes) & set(world.state.unfit), "an unfit node is used"
+        assert set(order.nodes) | set(order.hidden) == set(world.state.held)
+    if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
+        assert world.settings.mode == "act" or world.state.term is not None, f"{order} in mode observe"
+    if isinstance(order, Submit) and world.state.term is not None:
+        assert world.state.term.cause in {"walltime", "preemption"}, "submitted without a positive cause"
+    assert world.state.behind.restarts <= world.settings.max_restarts
+    assert world.state.behind.restarts_without_progress <= world.settings.max_restarts_without_progress
