@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from supervisor.core.events import Event, RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
 from supervisor.core.state import State
+from supervisor.core.summary import carried
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import RunId
 from supervisor.settings import Settings
@@ -22,6 +23,12 @@ class Opening:
     event: Event
     generation: int
     """Supervisors of this job so far, this one included."""
+
+    @property
+    def is_settled(self) -> bool:
+        """What the job before this one ran was proven stopped: completing on a dead node does no harm."""
+        attempt = self.state.attempt
+        return attempt is None or attempt.is_gone
 
     @property
     def is_takeover(self) -> bool:
@@ -55,6 +62,6 @@ def opening(
         spares=spares,
         walltime_at=walltime_at,
         restarts=around.restarts,
-        carried=before.behind if started else None,
+        carried=carried(before, events[-1].at) if started else None,
     )
     return Opening(before if started else State(), event, 1)

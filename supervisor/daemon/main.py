@@ -116,7 +116,11 @@ async def _be_the_only_one(basics: Basics, parts: Parts, begins: Opening) -> Non
     earlier = [job for job in await asyncio.to_thread(job_ids, basics.folder) if job != around.job_id]
     older = [job for job in earlier if _is_older(job, around)]
     left = await predecessor.ended(
-        parts.world.slurm, older, ask_s=basics.settings.slurm_deadline_s, deadline_s=_PREDECESSOR_S
+        parts.world.slurm,
+        older,
+        may_complete=begins.is_settled,
+        ask_s=basics.settings.slurm_deadline_s,
+        deadline_s=_PREDECESSOR_S,
     )
     if left:
         raise SuperviseError(
@@ -141,6 +145,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
     log = EventLog(basics.folder / FILE, basics.writer)
     if begins.is_takeover:
         # These agents have reported before: who is silent now died while nobody looked.
+        world.has_submitted = True
         world.roster.expected_s = min(_REDISCOVERY_S, world.roster.expected_s)
     async with asyncio.TaskGroup() as group:
         hands = Hands(world, group, Checker(parts.agents), commenter)

@@ -17,14 +17,19 @@ _POLL_S = (0.3, 0.5, 1.0, 2.0, 5.0)
 _GONE = "invalid job id"
 
 
-async def ended(slurm: Backend, jobs: Iterable[JobId], *, ask_s: float, deadline_s: float) -> list[JobId]:
-    """The jobs that may still live after the deadline; empty: all have ended. A failed query proves nothing."""
+async def ended(
+    slurm: Backend, jobs: Iterable[JobId], *, may_complete: bool, ask_s: float, deadline_s: float
+) -> list[JobId]:
+    """The jobs that may still live after the deadline; empty: all have ended. A failed query proves nothing.
+
+    `may_complete`: a job that is only completing counts as ended (off a dead node that takes Slurm minutes).
+    """
     waiting = list(jobs)
     loop = asyncio.get_running_loop()
     ends = loop.time() + deadline_s
     tries = 0
     while waiting:
-        waiting = [job for job in waiting if await _may_live(slurm, job, ask_s)]
+        waiting = [job for job in waiting if await _may_live(slurm, job, ask_s, may_complete=may_complete)]
         if not waiting or loop.time() > ends:
             break
         _log.info("predecessor.lives jobs=%s", ",".join(waiting))
@@ -33,7 +38,7 @@ async def ended(slurm: Backend, jobs: Iterable[JobId], *, ask_s: float, deadline
     return waiting
 
 
-async def _may_live(slurm: Backend, job: JobId, deadline_s: float) -> bool:
+async def _may_live(slurm: Backend, job: JobId, deadline_s: float, *, may_complete: bool) -> bool:
     try:
         facts = await slurm.job(job, deadline_s=deadline_s)
     except SlurmTimeout:
@@ -43,4 +48,4 @@ async def _may_live(slurm: Backend, job: JobId, deadline_s: float) -> bool:
         return _GONE not in f"{exc} {exc.stderr}".lower()
     except NoSlurm:
         return True
-    return facts.state in _LIVING
+    return facts.state in _LIVING and not (may_complete and facts.state == "COMPLETING")

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from supervisor.core.state import State
+from supervisor.core.summary import summary
 from supervisor.daemon.assemble import Parts
 from supervisor.daemon.world import World
 from supervisor.model.base import encode
-from supervisor.model.ids import AttemptNo
 from supervisor.model.status import RunStatus
 
 _EVERY_S = 5.0
@@ -27,7 +27,8 @@ class Reporter:
 
     def changed(self, state: State) -> None:
         """The machine has handled an event: nodes that left are no longer expected, and a new stage is shown."""
-        shown = (state.stage, state.attempt.number if state.attempt else 0, state.behind.incidents, state.held)
+        attempt = state.attempt
+        shown = (state.stage, attempt.number if attempt else 0, state.behind.incidents, state.held, state.unfit)
         if shown == self._shown:
             return
         self._shown = shown
@@ -44,32 +45,31 @@ class Reporter:
         self._world.writer.write(self._world.folder / "status.json", encode(self._status(state)))
 
     def _status(self, state: State) -> RunStatus:
-        world = self._world
-        attempt = state.attempt
+        world, seen, last = self._world, summary(state, self._world.clock()), state.finish
         return RunStatus(
             run_id=world.run.run_id,
             job_id=world.around.job_id,
             updated_at=world.clock(),
             began_at=self._began_at,
-            stage=state.stage.value,
+            stage=seen.stage.value,
             mode=world.settings.mode,
-            attempt=attempt.number if attempt else AttemptNo(0),
-            step=world.roster.progress,
+            attempt=seen.attempt,
+            step=seen.step,
             step_s=self._step_s(),
             nodes=state.held,
-            attempt_nodes=attempt.nodes if attempt else (),
+            attempt_nodes=seen.nodes,
             nodes_up=len(world.roster.up()),
-            bad=dict(state.unfit),
-            incidents=state.behind.incidents - state.behind.planned,
-            restarts=state.behind.restarts,
-            ends_at=self._parts.walltime_at,
+            bad=dict(seen.unfit),
+            incidents=seen.interruptions,
+            restarts=seen.restarts,
+            ends_at=state.walltime_at,
             slurm_calls=world.slurm.calls.total,
             transport=self._parts.bus.transport,
+            conclusion=seen.conclusion,
+            exit_code=last.code if last else None,
+            exit_signal=last.signal if last else None,
+            successor=seen.successor,
             failed_writes=world.writer.failed,
-            conclusion=state.finish.reason if state.finish else "",
-            exit_code=state.finish.code if state.finish else None,
-            exit_signal=state.finish.signal if state.finish else None,
-            successor=state.submitted,
         )
 
     def _step_s(self) -> float | None:

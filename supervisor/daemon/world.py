@@ -51,6 +51,9 @@ class World:
     script_pid: int = 0
     """The living attempt's script; 0 = none."""
 
+    has_submitted: bool = False
+    """A successor may have been asked for before, with an answer that nobody heard."""
+
     def attempt_folder(self, attempt: AttemptNo) -> Path:
         """Where what belongs to one attempt is kept."""
         return self.folder / "attempts" / f"{attempt:03d}"

@@ -25,13 +25,18 @@ async def resubmit(
     known: Sequence[JobId],
     deadline_s: float,
     look_deadline_s: float,
+    look_first: bool = False,
     count: CallCount | None = None,
 ) -> JobId:
     """The id of the successor. `known` are the run's jobs so far, which the search for a lost one passes over.
 
+    `look_first`: the order was given before and nobody heard the answer: the job that it made is found.
+
     Raises `SlurmFailed` where sbatch refused, or was not heard and no job is there: trying again is safe. Raises
     `SlurmTimeout` where nobody knows: a second submission might make a twin. Raises `RunFolderUnusable`.
     """
+    if look_first and (found := await _look_once(folder, known, look_deadline_s, count)):
+        return found
     await asyncio.to_thread(_write, folder, successor.files)
     try:
         answer = await run(
@@ -58,14 +63,21 @@ async def _look(
     """The job that an unheard sbatch made; raises the cause where the queue shows none."""
     for again in range(LOOKS):
         await asyncio.sleep(LOOK_PAUSE_S if again else 0)
-        try:
-            queue = await run(queue_query(), deadline_s=deadline_s, env=clean_environment(os.environ), count=count)
-            found = job_of_folder(queue.checked().stdout, folder, known=known)
-        except SlurmFailed as exc:
-            raise SlurmTimeout(f"{cause}; whether a job was made is unknown, the queue gives no answer: {exc}") from exc
+        found = await _look_once(folder, known, deadline_s, count, before=f"{cause}; ")
         if found:
             return found
     raise SlurmFailed(f"{cause}; no job was made", code=cause.code, stderr=cause.stderr) from cause
+
+
+async def _look_once(
+    folder: Path, known: Sequence[JobId], deadline_s: float, count: CallCount | None, *, before: str = ""
+) -> JobId | None:
+    try:
+        queue = await run(queue_query(), deadline_s=deadline_s, env=clean_environment(os.environ), count=count)
+        return job_of_folder(queue.checked().stdout, folder, known=known)
+    except SlurmFailed as exc:
+        text = f"{before}whether a job was made is unknown, the queue gives no answer: {exc}"
+        raise SlurmTimeout(text) from exc
 
 
 def _refusal(answer: Answer) -> SlurmFailed:

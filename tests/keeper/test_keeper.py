@@ -139,7 +139,11 @@ def test_there_is_never_a_second_living_attempt(bench: Bench) -> None:
 
 def test_nonsense_from_the_supervisor_does_not_end_the_job(bench: Bench) -> None:
     """What cannot be understood is said, and what stands behind it is done with the next line."""
-    bench.supervisor('link.sendall(b"{nonsense\\n[]\\n")\ntell(do="alive")\n' + _START_AND_END)
+    bench.supervisor(
+        'order = {"do": "start", "attempt": 1, "set": {}, "unset": []}\n'
+        'link.sendall(b"{nonsense\\n" + json.dumps(order).encode() + b"\\n")\n'
+        'time.sleep(0.2)\ntell(do="alive")\n' + _START_AND_END.replace("start(1)", "")
+    )
     bench.script("exit 3\n")
     code, _, err = bench.run()
     assert code == 3

@@ -41,7 +41,9 @@ async def probe(world: World, order: ProbeNode) -> NodeProbed:
         return _probed(world, order.node, "alive", "its slurmd accepts connections")
     if _is_other_heard(world, order.node):
         return _probed(world, order.node, "dead", f"slurmd {text}")
-    return _probed(world, order.node, "unknown", f"slurmd {text}, and no other node is heard")
+    if (await ask_slurm(world, AskSlurm())).job is not None:
+        return _probed(world, order.node, "dead", f"slurmd {text}, while slurmctld answers")
+    return _probed(world, order.node, "unknown", f"slurmd {text}, and nobody else is heard either")
 
 
 def _probed(world: World, node: NodeName, answer: str, text: str) -> NodeProbed:

@@ -14,7 +14,7 @@ from supervisor.errors import NoSlurm, RunFolderUnusable, SlurmFailed, SlurmTime
 from supervisor.ledger.run_folder import SUBMISSIONS, SUBMITTED, SubmissionRecord, append_line, job_ids
 from supervisor.model.base import encode
 from supervisor.model.facts import JobFacts
-from supervisor.model.ids import NodeName
+from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.environment import parse_environ
 from supervisor.slurm.hostlist import expand
 from supervisor.slurm.resubmit import resubmit
@@ -25,14 +25,16 @@ _log = logging.getLogger(__name__)
 
 async def submit(world: World, order: Submit) -> Submitted:
     """The successor's job id, a refusal in sbatch's words, or that nobody knows."""
+    looks_first, world.has_submitted = world.has_submitted, True
     try:
         wanted = _after(await _plan(world, order.exclude), world, order)
         job = await resubmit(
             wanted,
             world.folder,
-            known=job_ids(world.folder),
+            known=[*job_ids(world.folder), world.around.raw_job_id, JobId(world.around.job_id.partition("_")[0])],
             deadline_s=world.settings.submit_deadline_s,
             look_deadline_s=world.settings.slurm_deadline_s,
+            look_first=looks_first,
             count=world.slurm.calls,
         )
     except SlurmTimeout as exc:

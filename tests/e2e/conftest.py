@@ -1,0 +1,56 @@
+"""One Slurm of four nodes for all stories, an ordinary user's folder for each, and the tale of what went wrong."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testbed.api import Testbed
+
+from tests.e2e.user import User
+
+_IDLE_S = 120.0
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Remember that the test failed, so that its user tells the story."""
+    report = yield
+    if report.when == "call" and report.failed:
+        item.stash[_failed] = True
+    return report
+
+
+@pytest.fixture(scope="session")
+def bed() -> Iterator[Testbed]:
+    """Four nodes, up."""
+    with Testbed(f"e2e-{os.getpid()}") as testbed:
+        yield testbed.up(nodes=4)
+
+
+@pytest.fixture
+def calm(bed: Testbed) -> Testbed:
+    """The testbed with all nodes idle and no job, whatever the test before has done to it."""
+    bed.run(["scancel", "--me"], check=False)
+    for node, state in bed.node_states().items():
+        bed.plug(node)
+        if bed.exec(node, ["true"], check=False).returncode or not state.startswith(("idle", "mixed", "alloc", "comp")):
+            bed.revive(node)
+    bed.nodes_idle(_IDLE_S)
+    return bed
+
+
+@pytest.fixture
+def alice(calm: Testbed, request: pytest.FixtureRequest) -> Iterator[User]:
+    """An ordinary user in a folder of her own; when the test fails, all that her jobs left is printed."""
+    name = re.sub(r"\W+", "-", request.node.name)[:40].strip("-")
+    user = User.arrives(calm, f"{name}-{time.monotonic_ns() % 10**8}", Path(sys.executable))
+    yield user
+    if request.node.stash.get(_failed, False):
+        for job in user.jobs:
+            print(job.story())
+    calm.run(["scancel", "--me"], check=False)
