@@ -78,7 +78,7 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
     """
     env = os.environ
     if env.get("SUPERVISE_ATTEMPT"):
-        return _leave_alone(given, words, f"this is an attempt of run {env.get('SUPERVISE_RUN_ID', '')} already")
+        return _leave_alone(given, words)
     hostname = platform.node() or "localhost"
     if why := why_not_here(env, hostname):
         raise UsageError(why)
@@ -108,10 +108,10 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
     return _become_keeper(folder, words)
 
 
-def _leave_alone(given: GlobalOptions, words: Sequence[str], why: str) -> int:
+def _leave_alone(given: GlobalOptions, words: Sequence[str]) -> int:
     """What is supervised already needs no second supervisor beside the first."""
     if not given.quiet:
-        print(f"supervise: {why}; {words[0]} runs as part of it", file=sys.stderr)
+        print(f"supervise: this job is supervised already; {words[0]} runs as part of it", file=sys.stderr)
     return 0 if given.dry_run else _become(words)
 
 

@@ -117,6 +117,15 @@ def stepped(turn: Turn, step: int) -> None:
         close(turn)
 
 
+def was_further(turn: Turn, step: int) -> None:
+    """The interrupted attempt had got further than its last beats said when the incident was opened."""
+    current = turn.state.incident
+    if current is None or current.record.is_closed or current.record.attempt != turn.attempt.number:
+        return
+    if current.record.step_before is None or step > current.record.step_before:
+        change_record(turn, step_before=step)
+
+
 def close(turn: Turn) -> None:
     """The incident ends here; its loss is booked. Nothing happens where none is open."""
     incident = turn.state.incident

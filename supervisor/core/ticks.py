@@ -120,6 +120,8 @@ def _progressed(turn: Turn, step: int) -> None:
         turn.change_behind(furthest_step=step, restarts_without_progress=0)
     if _is_recovery(turn):
         incident.stepped(turn, step)
+    else:
+        incident.was_further(turn, step)
 
 
 def _rank_failed(turn: Turn, event: RankFailed) -> None:

@@ -62,6 +62,7 @@ def _heard(world: World, agents: AgentSteps, message: FromAgent) -> list[Event]:
             world.answers.arrived(message)
         case RankGone():
             _log.info("rank.gone node=%s rank=%d step=%d", message.node, message.rank, message.step)
+            return world.roster.rank_gone(message, now)
         case Fenced():
             _log.warning("agent.fenced node=%s attempt=%d killed=%d", message.node, message.attempt, message.killed)
     return []

@@ -1,6 +1,7 @@
 """The supervisor's end of its line to the keeper: JSON lines over an inherited socket."""
 
 import asyncio
+import json
 import logging
 import os
 import socket
@@ -102,21 +103,17 @@ class KeeperLink:
         self._tell(do="alive")
 
     def busy(self, for_s: float) -> None:
-        """The script has ended, and what follows is being decided: wait this long for it."""
+        """A decision is under way: wait this long (at most 900 s) before the job ends or starts without us."""
         self._tell(do="busy", for_s=for_s)
 
     def signaled(self, number: int) -> None:
         """This process received the signal too, so the whole step did."""
         self._tell(do="signaled", number=number)
 
-    async def close(self) -> None:
-        """Say what is left to say, then hang up."""
-        self._writer.close()
-        await asyncio.wait({asyncio.ensure_future(self._writer.wait_closed())}, timeout=1.0)
-
     def _tell(self, **words: Any) -> None:  # plain JSON, whatever the order holds
+        # The standard library's: values of an environment may be no UTF-8, and go there and back as surrogates.
         if not self._writer.is_closing():
-            self._writer.write(msgspec.json.encode(words) + b"\n")
+            self._writer.write(json.dumps(words).encode() + b"\n")
 
     async def _line(self) -> bytes:
         try:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RanksSeen, Stalled
 from supervisor.model.ids import AttemptNo, NodeName, Rank
-from supervisor.model.wire import Beats, NodeFacts, RankBeat, Status
+from supervisor.model.wire import Beats, NodeFacts, RankBeat, RankGone, Status
 
 
 @dataclass(slots=True)
@@ -81,6 +83,15 @@ class Roster:
         for beat in message.ranks:
             self._note(message.node, beat, now)
         return events + self._first_sight(message, now) + self._moved(now)
+
+    def rank_gone(self, message: RankGone, now: float) -> list[Event]:
+        """A rank's process has ended: its page said last how far it was."""
+        known = self._ranks.get(message.rank)
+        if known is None or message.attempt != self.attempt or known.beat.pid != message.pid:
+            return []
+        beat = msgspec.structs.replace(known.beat, step=max(message.step, known.beat.step), is_alive=False)
+        self._ranks[message.rank] = _Rank(node=known.node, beat=beat, moved_at=known.moved_at)
+        return self._moved(now)
 
     def step_ended(self, nodes: Iterable[NodeName], now: float) -> list[Event]:
         """The agent step of these nodes is gone."""

@@ -76,6 +76,8 @@ def _confidence(root: Finding, findings: Sequence[Finding]) -> float:
 
 def _summary(what: Cause, root: Finding, who: Blame) -> str:
     """`GPU memory ran out on rank 37 (node003): torch.OutOfMemoryError …`."""
+    if root.signature == known.NODE_LOST:  # its text says it all
+        return root.text
     where = f" at {root.frame}" if root.frame else ""
     return f"{what.row.says}{_place(who)}{where}: {split_label(root.text)[1][:_TEXT_CHARS]}"
 

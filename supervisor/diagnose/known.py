@@ -6,6 +6,7 @@ from typing import Final
 from supervisor.diagnose.bundle import Facts
 from supervisor.diagnose.findings import Finding
 
+NODE_LOST: Final = "node_lost"
 _STATES: Final = {
     "TIMEOUT": ("walltime", 0.97),
     "DEADLINE": ("walltime", 0.9),
@@ -32,7 +33,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             role="root",
             weight=0.95,
             source="facts.json",
-            signature="node_lost",
+            signature=NODE_LOST,
             text=text,
             node=node,
         )

@@ -20,30 +20,40 @@ class Claim(Fact, frozen=True, kw_only=True):
 def claim(run_folder: Path, wanted: Claim) -> bool:
     """Whether this claim is the first one of its job; locks are made by `link()`, which every filesystem honours.
 
-    Raises `OSError` where the folder cannot be written.
+    Raises `OSError` where the folder cannot be written, and then leaves no claim behind.
     """
     folder = run_folder / "jobs"
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{wanted.job_id}.json"
     draft = folder / f".{wanted.job_id}.{os.getpid()}"
-    draft.write_bytes(encode(wanted))
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except OSError:  # a filesystem without hard links: exclusive creation is the next best
-        return _create(path, encode(wanted))
+        draft.write_bytes(encode(wanted))
+        return _link(draft, path)
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+def _link(draft: Path, path: Path) -> bool:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        # NFS says so too when its answer to the first try was lost: then the claim is this very file.
+        return path.exists() and path.samefile(draft)
+    except OSError:  # a filesystem without hard links: exclusive creation is the next best
+        return _create(path, draft.read_bytes())
     return True
 
 
 def _create(path: Path, data: bytes) -> bool:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         return False
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
     return True

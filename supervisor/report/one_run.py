@@ -54,9 +54,9 @@ def status_text(view: RunView, found: Conclusion, *, now: float) -> list[str]:
 
 
 def _blocked(found: Conclusion, advice: str) -> list[str]:
-    """The conclusion of a stop says the reason itself; what comes on top is told here."""
-    new = [text for text in found.blockers if found.standing is not Standing.STOPPED and text not in found.text]
-    return [*(f"  to do: {text}" for text in new), *([f"  to do: {advice}"] if advice else [])]
+    """What is to be done. Why a run stands still is said by its conclusion and its incident already."""
+    is_said = found.standing in {Standing.STOPPED, Standing.FAILED}
+    return [f"  to do: {text}" for text in (*found.blockers[is_said:], *filter(None, [advice]))]
 
 
 def _footer(view: RunView) -> Iterator[str]:

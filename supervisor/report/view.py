@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
+from supervisor.errors import PayloadRefused
 from supervisor.ledger.records import read_records
-from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.run_file import RunFile, parse_run
 from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run, submissions
-from supervisor.model.ids import JobId
+from supervisor.model.ids import JobId, RunId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
@@ -36,6 +37,8 @@ class RunView:
     """By number, planned ends included."""
     jobs: tuple[JobId, ...]
     """Oldest first; empty on a machine without Slurm."""
+    is_array: bool = False
+    """The folder of a whole array: its tasks are the runs."""
     cluster: str = ""
     """Where the last submission went, if sbatch named a cluster."""
 
@@ -61,11 +64,6 @@ class RunView:
         """Where everything that happened stands."""
         return str(self.folder / LOG)
 
-    @property
-    def is_array(self) -> bool:
-        """The folder of a whole array: its tasks are the runs."""
-        return bool(self.run.array) and self.folder.name == self.run.run_id
-
     def silent_s(self, now: float) -> float | None:
         """How long the supervisor of a living run has not written, where that is too long."""
         if self.status is None or self.status.stage == FINISHED:
@@ -76,13 +74,14 @@ class RunView:
 
 def read_view(folder: Path) -> RunView:
     """The run in this folder. Raises `NoSuchRun` or `RunFolderUnusable`; an unreadable status counts as none."""
-    jobs = tuple(job for job in job_ids(folder) if job != _NO_SLURM)
+    jobs, run = tuple(job for job in job_ids(folder) if job != _NO_SLURM), read_run(folder)
     return RunView(
         folder=folder,
-        run=read_run(folder),
+        run=run,
         status=_read_status(folder),
         records=tuple(read_records(folder)),
         jobs=jobs,
+        is_array=bool(run.array) and _is_named_by(folder, run.run_id),
         cluster=next((one.cluster for one in reversed(submissions(folder)) if one.cluster), ""),
     )
 
@@ -102,6 +101,14 @@ def full(value: Any) -> Any:
     if isinstance(value, tuple):
         return [full(item) for item in value]
     return msgspec.to_builtins(value)
+
+
+def _is_named_by(folder: Path, run_id: RunId) -> bool:
+    """The file names this very run: a task's folder holds a copy of the array's file."""
+    try:
+        return parse_run((folder / RUN_FILE).read_bytes()).run_id == run_id
+    except (OSError, PayloadRefused):
+        return False
 
 
 def _read_status(folder: Path) -> RunStatus | None:

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,15 @@ from testbed.api import Testbed
 from tests.e2e.user import User
 
 _IDLE_S = 120.0
-_failed = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Remember that the test failed, so that its user tells the story."""
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """To the report of a failed story belongs all that its jobs have left."""
     report = yield
-    if report.when == "call" and report.failed:
-        item.stash[_failed] = True
+    user = getattr(item, "funcargs", {}).get("alice")
+    if report.when == "call" and report.failed and isinstance(user, User):
+        report.sections += [(f"job {job.job_id}", job.story()) for job in user.jobs]
     return report
 
 
@@ -46,11 +46,8 @@ def calm(bed: Testbed) -> Testbed:
 
 @pytest.fixture
 def alice(calm: Testbed, request: pytest.FixtureRequest) -> Iterator[User]:
-    """An ordinary user in a folder of her own; when the test fails, all that her jobs left is printed."""
+    """An ordinary user in a folder of her own; her jobs end with the test."""
     name = re.sub(r"\W+", "-", request.node.name)[:40].strip("-")
     user = User.arrives(calm, f"{name}-{time.monotonic_ns() % 10**8}", Path(sys.executable))
     yield user
-    if request.node.stash.get(_failed, False):
-        for job in user.jobs:
-            print(job.story())
     calm.run(["scancel", "--me"], check=False)

@@ -30,8 +30,7 @@ def test_a_killed_node_is_replaced_by_the_spare(alice: User, transport: str) -> 
     alice.bed.kill_node(victim)
     job.wait_attempt(2)
     assert job.run.status["transport"] == transport
-    nodes = wait_for(lambda: victim not in (shown := job.nodes()) and shown, f"{victim} leaves the job", 30)
-    assert len(nodes) == 3
+    wait_for(lambda: len(nodes := job.nodes()) == 3 and victim not in nodes, f"{victim} leaves the job", 30)
     assert job.wait_ended()["JobState"] == "COMPLETED"
     (incident,) = job.run.incidents()
     assert (incident["verdict"]["cls"], incident["verdict"]["cause"]) == ("hardware", "node_unreachable")
@@ -42,20 +41,40 @@ def test_a_killed_node_is_replaced_by_the_spare(alice: User, transport: str) -> 
     assert alice.result() == {"step": STEPS, "sha256": reference(STEPS), "attempt": 2}
 
 
-def test_an_unplugged_node_kills_its_ranks_and_is_not_used_again(alice: User) -> None:
-    """Its ranks end by the lease, though nobody can reach them; plugged in again it takes no part."""
-    job = alice.trains(sbatch=["-N3"], options=[*SPARE, "--lease-s", "30"], steps=600)
+def _ranks(user: User, node: str) -> int:
+    """Processes of the trainer on this node."""
+    return int(user.bed.exec(node, ["sh", "-c", "pgrep -fc [t]rain.py || true"]).stdout)
+
+
+def test_an_unplugged_node_that_comes_back_takes_no_part(alice: User) -> None:
+    """Its old ranks end, nothing is started again, the run goes on as it was."""
+    job = alice.trains(sbatch=["-N3"], options=SPARE, steps=250)
     victim = _victim(alice)
     alice.bed.unplug(victim)
     job.wait_attempt(2)
-    ranks = "pgrep -fc [t]rain.py || true"
-    wait_for(lambda: alice.bed.exec(victim, ["sh", "-c", ranks]).stdout.strip() == "0", "the node fences itself", 60)
-    alice.bed.plug(victim)
-    step = job.wait_step(1)
-    job.wait_step(step + 30)
-    assert alice.bed.exec(victim, ["sh", "-c", ranks]).stdout.strip() == "0"
     assert victim not in job.nodes()
+    alice.bed.plug(victim)
+    wait_for(lambda: _ranks(alice, victim) == 0, f"the old ranks on {victim} end", 60)
+    assert job.wait_ended()["JobState"] == "COMPLETED"
+    assert alice.result() == {"step": 250, "sha256": reference(250), "attempt": 2}
+    assert [incident["action"] for incident in job.run.incidents()] == ["relaunch_on_spare"]
+
+
+def test_a_node_that_reaches_nobody_kills_its_own_ranks(alice: User) -> None:
+    """Without network and without the shared filesystem it ends them by the lease, while the run goes on elsewhere."""
+    job = alice.trains(sbatch=["-N3"], options=[*SPARE, "--lease-s", "10"], steps=900)
+    victim = _victim(alice)
+    # The testbed's shared folders need no network; another filesystem on top takes them away from this node alone.
+    alice.bed.exec(victim, ["mount", "-t", "tmpfs", "none", str(alice.folder)])
+    try:
+        alice.bed.unplug(victim)
+        job.wait_attempt(2)
+        assert _ranks(alice, victim) == 2
+        wait_for(lambda: _ranks(alice, victim) == 0, f"{victim} ends its ranks", 90)
+    finally:
+        alice.bed.exec(victim, ["umount", "-l", str(alice.folder)])
     assert job.run.attempts == 2
+    assert job.state == "RUNNING"
     job.cancel()
 
 

@@ -29,6 +29,8 @@ _ANSWER_S = 4.0
 """For a node's answer, beyond the grace."""
 _STEPS_S = 3.0
 """For Slurm to forget steps whose tasks are gone."""
+_STEPS_LOST_S = 1.0
+"""With a lost node that stays in the job: Slurm keeps its step until it notices."""
 _POLL_S = 0.1
 _PAUSE_S = 0.8
 
@@ -107,7 +109,7 @@ class _Stop:
 
         Cancelled again and again: a step that hangs on a dead node ends only once the node has left the job.
         """
-        ends = asyncio.get_running_loop().time() + _STEPS_S
+        ends = asyncio.get_running_loop().time() + (_STEPS_LOST_S if self._order.lost else _STEPS_S)
         pause = _POLL_S
         while True:
             try:

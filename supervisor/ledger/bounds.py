@@ -1,0 +1,148 @@
+"""Keeps a run folder within its bounds: what goes first when there is too much. A plan, and the one who does it."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from supervisor.ledger.records import COMPACTED, FOLDER, VERDICT
+from supervisor.model.ids import JobId
+
+_LEFTOVER_S: Final = 3600.0
+"""A file that was half written this long ago was left by a supervisor that was killed."""
+_DRAFT: Final = re.compile(r"\..+\.\d+")
+_NUMBERED: Final = re.compile(r"(incidents|attempts)/(\d+)/")
+_AGENT_FILE: Final = re.compile(r"agent-(.+)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may take."""
+
+    files: int = 30
+    size_bytes: int = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One file of the run folder."""
+
+    path: str
+    """Relative to the run folder."""
+    size_bytes: int
+    age_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def number(self) -> int:
+        """Of the incident or attempt that it belongs to; 0: to none."""
+        match = _NUMBERED.match(self.path)
+        return int(match[2]) if match else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What goes, in this order."""
+
+    remove: tuple[str, ...] = ()
+    merge: tuple[str, ...] = ()
+    """Verdicts that become lines of `incidents.jsonl`."""
+
+
+def plan(entries: Iterable[Entry], job_id: JobId, limits: Limits = Limits()) -> Plan:
+    """What must go so that the folder is within its limits: the least, the least useful first. Pure.
+
+    First what nobody reads any more, then bundles of the oldest incidents, then the oldest attempts' files, then
+    verdicts move into one file. The newest incident and the newest attempt stay whole; nothing else is ever touched.
+    """
+    known = list(entries)
+    excess = _Excess(known, limits)
+    remove = [entry.path for stage in _stages(known, job_id) for entry in stage if excess.take(entry)]
+    verdicts = [entry for entry in _below(known, FOLDER) if entry.name == VERDICT]
+    merge = [entry.path for entry in verdicts if excess.is_over_files and excess.take(entry)]
+    return Plan(remove=tuple(remove), merge=tuple(merge))
+
+
+def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Limits()) -> Plan:
+    """Bring the folder within its limits; returns what was done. For the writer's thread: it blocks.
+
+    Raises `OSError` where a merged verdict cannot be written; no verdict is lost by that.
+    """
+    todo = plan(_walk(run_folder, now), job_id, limits)
+    _merge(run_folder, todo.merge)
+    for name in (*todo.remove, *todo.merge):
+        path = run_folder / name
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty
+            path.parent.rmdir()
+    return todo
+
+
+class _Excess:
+    """How much is still too much."""
+
+    def __init__(self, entries: Iterable[Entry], limits: Limits) -> None:
+        known = list(entries)
+        self._files = len(known) - limits.files
+        self._bytes = sum(entry.size_bytes for entry in known) - limits.size_bytes
+
+    @property
+    def is_over_files(self) -> bool:
+        """Merging helps against too many files only."""
+        return self._files > 0
+
+    def take(self, entry: Entry) -> bool:
+        """Whether this one has to go."""
+        if self._files <= 0 and self._bytes <= 0:
+            return False
+        self._files -= 1
+        self._bytes -= entry.size_bytes
+        return True
+
+
+def _stages(entries: list[Entry], job_id: JobId) -> Iterator[list[Entry]]:
+    yield [entry for entry in entries if _is_useless(entry, job_id)]
+    yield [entry for entry in _below(entries, FOLDER) if entry.name != VERDICT]
+    yield _below(entries, "attempts")
+
+
+def _is_useless(entry: Entry, job_id: JobId) -> bool:
+    """Half-written files of killed processes, and what agents of earlier jobs were told."""
+    agent_of = _AGENT_FILE.fullmatch(entry.path)
+    is_half_written = _DRAFT.fullmatch(entry.name) is not None and entry.age_s > _LEFTOVER_S
+    return is_half_written or (agent_of is not None and agent_of[1] != job_id)
+
+
+def _below(entries: list[Entry], folder: str) -> list[Entry]:
+    """Files of numbered folders, the lowest number first, without the highest."""
+    found = [entry for entry in entries if entry.number and entry.path.startswith(f"{folder}/")]
+    newest = max((entry.number for entry in found), default=0)
+    return sorted((entry for entry in found if entry.number < newest), key=lambda entry: entry.number)
+
+
+def _walk(run_folder: Path, now: float) -> Iterator[Entry]:
+    for folder, _, names in os.walk(run_folder):
+        for name in names:
+            path = Path(folder, name)
+            with suppress(OSError):  # gone at this moment
+                seen = path.lstat()
+                relative = str(path.relative_to(run_folder))
+                yield Entry(path=relative, size_bytes=seen.st_size, age_s=now - seen.st_mtime)
+
+
+def _merge(run_folder: Path, verdicts: tuple[str, ...]) -> None:
+    """On disk before the first of them goes; as they are, so that nothing of a newer version is lost."""
+    if not verdicts:
+        return
+    lines = [(run_folder / name).read_bytes().replace(b"\n", b" ") for name in verdicts]
+    with (run_folder / COMPACTED).open("ab") as file:
+        file.write(b"".join(b"\n" + line for line in lines) + b"\n")  # in front too: an earlier line may be torn
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,138 @@
+"""`supervise run -- CMD`: supervise a command in an allocation or on one machine."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from supervisor.cli.run_place import run_place, why_not_here
+from supervisor.ledger.run_folder import read_run
+
+_JOB = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node[001-003]"}
+
+
+def _supervise(*args: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    argv = [sys.executable, "-I", "-m", "supervisor.cli.main", *args]
+    env = {**os.environ, **more}
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_without_slurm_this_machine_is_the_only_node() -> None:
+    """And there is no job."""
+    place = run_place({}, "laptop")
+    assert (place.job_id, place.nodes, place.is_restarted) == ("", ("laptop",), False)
+    assert why_not_here({}, "laptop") == ""
+
+
+def test_in_a_job_its_nodes_count() -> None:
+    """A task of an array is named as people name it."""
+    place = run_place({**_JOB, "SLURM_RESTART_COUNT": "1"}, "node001")
+    assert (place.job_id, place.nodes, place.is_restarted) == ("17", ("node001", "node002", "node003"), True)
+    assert run_place({**_JOB, "SLURM_ARRAY_JOB_ID": "16", "SLURM_ARRAY_TASK_ID": "3"}, "n").job_id == "16_3"
+
+
+@pytest.mark.parametrize(
+    ("more", "hostname", "may"),
+    [
+        ({"SLURMD_NODENAME": "node002"}, "a-name-that-slurm-does-not-use", True),
+        ({}, "node001.example.org", True),
+        ({}, "login1", False),
+        ({"SLURMD_NODENAME": "node009"}, "node009", False),
+        ({"SLURM_JOB_NODELIST": ""}, "login1", True),
+        ({"SLURMD_NODENAME": "node002", "SLURM_STEP_NUM_TASKS": "1"}, "node002", True),
+        ({"SLURMD_NODENAME": "node002", "SLURM_STEP_NUM_TASKS": "4"}, "node002", False),
+    ],
+)
+def test_a_supervisor_starts_on_a_node_of_the_job_and_once(more: dict[str, str], hostname: str, may: bool) -> None:  # noqa: FBT001  # a column of the table
+    """A salloc shell on a login node is not one, and a task of a step is one of many."""
+    assert (why_not_here({**_JOB, **more}, hostname) == "") is may
+
+
+def test_a_shell_on_the_login_node_is_told_where_to_go(work: Path) -> None:
+    """The remedy can be copied; nothing is left behind."""
+    done = _supervise("run", "--", "true", **_JOB)
+    assert done.returncode == 2
+    assert "srun --jobid=17 --overlap --preserve-env --pty -N1 -n1 -w node001 $SHELL" in done.stderr
+    assert not (work / ".supervise").exists()
+
+
+def test_a_dry_run_does_nothing(work: Path) -> None:
+    """It says what would be done, with where each setting came from."""
+    done = _supervise("run", "--dry-run", "--max-restarts", "3", "--", "sh", "-c", "echo hi", SUPERVISE_LEASE_S="9")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Would run sh -c 'echo hi' on this machine as run sh-")
+    assert "max_restarts = 3 (command line)" in done.stdout
+    assert "lease_s = 9.0 (SUPERVISE_LEASE_S)" in done.stdout
+    assert not (work / ".supervise").exists()
+    answer = json.loads(_supervise("--json", "--dry-run", "run", "true").stdout)
+    assert (answer["command"], answer["nodes"]) == (["true"], [os.uname().nodename])
+
+
+def test_options_behind_the_command_are_its_own(work: Path) -> None:
+    """With and without the two dashes."""
+    for words in (["--", "python", "t.py", "--spares", "2"], ["python", "t.py", "--spares", "2"]):
+        answer = json.loads(_supervise("--json", "--dry-run", "run", *words).stdout)
+        assert answer["command"] == ["python", "t.py", "--spares", "2"]
+        assert answer["settings_origin"] == {}
+
+
+def test_a_wrong_setting_is_refused(work: Path) -> None:
+    """As before sbatch."""
+    done = _supervise("run", "--max-restarts", "many", "--", "true")
+    assert done.returncode == 2
+    assert "max_restarts = 'many' (command line)" in done.stderr
+
+
+def test_what_is_supervised_already_gets_no_second_supervisor(work: Path) -> None:
+    """The command simply runs, with its own exit code."""
+    done = _supervise("run", "--", "sh", "-c", "echo hi; exit 7", SUPERVISE_ATTEMPT="1", SUPERVISE_RUN_ID="r")
+    assert (done.returncode, done.stdout) == (7, "hi\n")
+    assert "supervised already" in done.stderr
+    assert not (work / ".supervise").exists()
+
+
+def test_without_a_run_folder_the_command_still_runs(work: Path) -> None:
+    """A full disk costs the supervision, never the job."""
+    (work / "file").touch()
+    done = _supervise("run", "--", "sh", "-c", "exit 7", SUPERVISE_HOME=str(work / "file"))
+    assert done.returncode == 7
+    assert "WITHOUT supervision" in done.stderr
+    assert _supervise("run", "--", "/nosuch", SUPERVISE_HOME=str(work / "file")).returncode == 127
+
+
+def test_a_job_that_slurm_starts_again_goes_on_with_its_run(work: Path) -> None:
+    """Its limits count on: the same command of the same job gets the same folder, another one does not."""
+    job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node001", "SLURMD_NODENAME": "node001"}
+    folder = work / ".supervise" / "train-abcde"
+    folder.mkdir(parents=True)
+    run = {"run_id": "train-abcde", "created_at": 1.0, "script_args": ["train", "--lr", "1"]}
+    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "17.json").write_text("{}")
+    (folder / "keeper.py").write_text("import json, sys; print(json.dumps(sys.argv))")
+    done = _supervise("run", "train", "--lr", "1", SLURM_RESTART_COUNT="1", **job)
+    assert json.loads(done.stdout) == [str(folder / "keeper.py"), str(folder), "train", "--lr", "1"]
+    for words, count in ((["train", "--lr", "2"], "1"), (["train", "--lr", "1"], "0")):
+        again = _supervise("--dry-run", "run", *words, SLURM_RESTART_COUNT=count, **job)
+        assert "as run train-abcde" not in again.stdout
+
+
+def test_the_command_runs_supervised_and_ends_as_it_ends(work: Path) -> None:
+    """Whole, on this machine: its output, its exit code, the promise, and a run that `why` knows."""
+    done = _supervise("run", "--", "sh", "-c", 'echo "$SUPERVISE_ATTEMPT"', SUPERVISE_TRANSPORT="stdout")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert done.stderr.startswith("supervise: run sh-")
+    (folder,) = (path for path in (work / ".supervise").iterdir() if path.is_dir())
+    run = read_run(folder)
+    assert (run.script_args[0], run.script_name, run.workdir) == ("sh", "", str(work))
+    assert _supervise("why", run.run_id).stdout.startswith("Completed (attempt 1), no interruptions")
+
+
+def test_quiet_leaves_the_terminal_to_the_command(work: Path) -> None:
+    """A command that fails for good is tried no more, and its code is the answer."""
+    done = _supervise("-q", "run", "--", "sh", "-c", "exit 127", SUPERVISE_TRANSPORT="stdout")
+    assert done.returncode == 127
+    assert "supervise: run sh-" not in done.stderr
