@@ -8,7 +8,7 @@ _MODULE: Final = "supervise_beat.py"
 
 
 def install_beat(folder: Path) -> Path:
-    """`folder/beat` with `supervise_beat.py` alone in it. Raises `OSError`; writing again changes nothing for readers."""
+    """`folder/beat` holding `supervise_beat.py` alone; writing again disturbs no reader. Raises `OSError`."""
     place = folder / "beat"
     place.mkdir(mode=0o700, exist_ok=True)
     fresh = place / f".{_MODULE}.{os.getpid()}"

@@ -77,8 +77,11 @@ class KeeperLink:
         number = env.get(FD_VARIABLE, "")
         if not number.isdigit():
             raise SuperviseError(f"{FD_VARIABLE} is not set: the supervisor is started by the keeper, never by hand")
-        ours = socket.socket(fileno=int(number))
-        os.set_inheritable(ours.fileno(), False)
+        try:
+            ours = socket.socket(fileno=int(number))
+        except OSError as exc:
+            raise SuperviseError(f"{FD_VARIABLE}={number} is no line to a keeper ({exc.strerror})") from exc
+        ours.set_inheritable(False)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
         return cls(reader, writer)
 

@@ -117,7 +117,7 @@ class Keeper:
             elif order["do"] == "signaled":
                 self.canary[order["number"]] = self.heard
             elif order["do"] == "busy":
-                self.busy_until = self.heard + min(order["for_s"], BUSY_S)
+                self.busy_until = max(self.busy_until, self.heard + min(order["for_s"], BUSY_S))
 
     def _start(self, attempt: int, changed: dict[str, str], unset: list[str]) -> None:
         if attempt <= self.attempt or (self.script and not self.status):

@@ -66,6 +66,8 @@ def plan(entries: Iterable[Entry], job_id: JobId, limits: Limits = Limits()) -> 
     excess = _Excess(known, limits)
     remove = [entry.path for stage in _stages(known, job_id) for entry in stage if excess.take(entry)]
     verdicts = [entry for entry in _below(known, FOLDER) if entry.name == VERDICT]
+    if all(entry.path != COMPACTED for entry in known):
+        excess.expect_file()
     merge = [entry.path for entry in verdicts if excess.is_over_files and excess.take(entry)]
     return Plan(remove=tuple(remove), merge=tuple(merge))
 
@@ -97,6 +99,10 @@ class _Excess:
     def is_over_files(self) -> bool:
         """Merging helps against too many files only."""
         return self._files > 0
+
+    def expect_file(self) -> None:
+        """The file that verdicts are merged into, where there is none yet."""
+        self._files += self._files > 0
 
     def take(self, entry: Entry) -> bool:
         """Whether this one has to go."""

@@ -29,12 +29,14 @@ class Writer:
         self._last_reason = ""
         self._thread.start()
 
-    def do(self, deed: Deed) -> None:
-        """Carry out this deed after those that wait; never blocks."""
+    def do(self, deed: Deed) -> bool:
+        """Carry out this deed after those that wait; never blocks. False: it found no room to wait."""
         try:
             self._deeds.put_nowait(deed)
         except queue.Full:
             self._note("too much waits for the filesystem")
+            return False
+        return True
 
     def write(self, path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
         """Replace the file by this content; folders are made as needed."""
@@ -48,7 +50,8 @@ class Writer:
         def tell() -> None:
             loop.call_soon_threadsafe(done.set)
 
-        self.do(tell)
+        if not self.do(tell):
+            return False
         try:
             async with asyncio.timeout(deadline_s):
                 await done.wait()

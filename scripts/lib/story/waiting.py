@@ -14,11 +14,11 @@ class Late(Exception):
 
 
 def wait_for(look: Callable[[], T | None], what: str, deadline_s: float, *, poll_s: float = _POLL_S) -> T:
-    """The first answer of `look` that is neither None nor False; raises Late after `deadline_s` seconds."""
+    """The first true answer of `look`; raises Late after `deadline_s` seconds."""
     until = time.monotonic() + deadline_s
     while True:
         found = look()
-        if found is not None and found is not False:
+        if found:
             return found
         if time.monotonic() > until:
             raise Late(f"{what}: not within {deadline_s:.0f} s")

@@ -1,0 +1,88 @@
+"""The one way small files are written."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supervisor.ledger import writer as module
+from supervisor.ledger.writer import Writer, replace_file
+
+
+def _hang(release: threading.Event) -> None:
+    release.wait(60)
+
+
+@pytest.fixture
+def writer() -> Iterator[Writer]:
+    """A writer that ends with the test."""
+    made = Writer()
+    yield made
+    made.close(30)
+    assert not made._thread.is_alive()
+
+
+async def test_what_was_given_is_there_once_it_is_flushed(writer: Writer, tmp_path: Path) -> None:
+    """In order; folders are made, and nobody else may read."""
+    path = tmp_path / "a/b/status.json"
+    writer.write(path, b"one")
+    writer.write(path, b"two")
+    assert await writer.flushed(30)
+    assert path.read_bytes() == b"two"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in path.parent.iterdir()] == ["status.json"]
+
+
+async def test_a_hanging_filesystem_holds_nobody_up(writer: Writer) -> None:
+    """The caller goes on; `flushed` says within its deadline that nothing is known."""
+    release = threading.Event()
+    writer.do(lambda: _hang(release))
+    assert not await writer.flushed(0.05)
+    release.set()
+    assert await writer.flushed(30)
+
+
+async def test_a_refused_write_is_counted_and_said_once(
+    writer: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next one is tried all the same."""
+    (tmp_path / "file").touch()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            writer.write(tmp_path / "file/in/a/file", b"x")
+        writer.write(tmp_path / "good", b"x")
+        assert await writer.flushed(30)
+    assert writer.failed == 3
+    assert (tmp_path / "good").exists()
+    assert len(caplog.records) == 1
+
+
+async def test_too_much_that_waits_is_dropped_and_counted(
+    writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is bounded while a filesystem gives no answer."""
+    monkeypatch.setattr(module, "_WAITING", 2)
+    small, release = Writer(), threading.Event()
+    small.do(lambda: _hang(release))
+    for number in range(10):
+        small.write(tmp_path / str(number), b"x")
+    assert small.failed >= 7
+    assert not await small.flushed(0.05)
+    release.set()
+    async with asyncio.timeout(30):
+        while not await small.flushed(30):
+            await asyncio.sleep(0)
+    small.close(30)
+
+
+def test_a_failed_replacement_leaves_the_old_content(tmp_path: Path) -> None:
+    """And no half-written file beside it."""
+    path = tmp_path / "status.json"
+    path.mkdir()
+    (path / "old").touch()
+    with pytest.raises(OSError, match=r"status\.json"):
+        replace_file(path, b"new")
+    assert [each.name for each in tmp_path.iterdir()] == ["status.json"]
