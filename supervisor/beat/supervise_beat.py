@@ -174,7 +174,8 @@ def rank_of(environment: Any) -> int | None:
     for name in names:
         if environment.get(name, "").isdigit():
             return int(environment[name])
-    return None
+    # Alone on one machine, with nobody to number it: `supervise run -- python train.py`.
+    return 0 if "SUPERVISE_ATTEMPT" in environment and "SLURM_JOB_ID" not in environment else None
 
 
 def folder_of(environment: Any) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ _log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.0, 5.0, 15.0, 60.0, 300.0)
 """Between starts on one node; begins again once the node was heard."""
+_END_S = 1.5
+"""For the agents to leave, at the end of the job."""
 _FRESH_S = 10.0
 """A step started this recently is still coming up: nobody starts a second one on its nodes."""
 
@@ -67,6 +70,7 @@ class AgentSteps:
         self._ended = ended
         self._plan = StartPlan()
         self._watching: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.subprocess.Process] = set()
 
     def heard(self, name: NodeName) -> None:
         """The node's agent has reported."""
@@ -86,6 +90,17 @@ class AgentSteps:
         watch = asyncio.create_task(self._watch(process, tuple(nodes)), name=f"agent_step[{len(nodes)}]")
         self._watching.add(watch)
         watch.add_done_callback(self._watching.discard)
+
+    async def end(self) -> None:
+        """End the steps of this supervisor: TERM to each launcher, which passes it on.
+
+        Steps that an earlier supervisor started end with the job.
+        """
+        for process in self._running:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        if self._watching:
+            await asyncio.wait(self._watching, timeout=_END_S)
 
     async def close(self) -> None:
         """Stop watching. The steps themselves end with the job, or by the step's cancellation."""
@@ -110,6 +125,10 @@ class AgentSteps:
             os.close(errors)
 
     async def _watch(self, process: asyncio.subprocess.Process, nodes: tuple[NodeName, ...]) -> None:
-        code = await process.wait()
+        self._running.add(process)
+        try:
+            code = await process.wait()
+        finally:
+            self._running.discard(process)
         _log.info("agents.step_ended code=%s nodes=%d", code, len(nodes))
         self._ended(nodes)

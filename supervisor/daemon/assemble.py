@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.base import encode
-from supervisor.model.ids import NodeName
+from supervisor.model.ids import JobId, NodeName
 from supervisor.settings import Settings
 from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
@@ -68,6 +69,14 @@ class Parts:
     """`host:port` of this node's slurmd; empty without Slurm."""
     walltime_at: float | None
     """When the time limit ends the job; None: unknown or never."""
+    node_folder: Path
+    """What lies on this node's own disk; removed at the end of the job."""
+
+    async def end(self) -> None:
+        """The job is over: agents and broker end, nothing stays on this node."""
+        await self.agents.end()
+        await self.bus.stop()
+        await asyncio.to_thread(shutil.rmtree, self.node_folder, ignore_errors=True)
 
 
 async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
@@ -97,7 +106,14 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     )
     agents = _agents(basics, bus, files, world)
     stack.push_async_callback(agents.close)
-    return Parts(world=world, bus=bus, agents=agents, address=address, walltime_at=walltime_at)
+    return Parts(
+        world=world,
+        bus=bus,
+        agents=agents,
+        address=address,
+        walltime_at=walltime_at,
+        node_folder=_node_folder(basics),
+    )
 
 
 async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig, float | None]:
@@ -129,12 +145,17 @@ def _place(basics: Basics, host: str, config: SlurmConfig) -> BusPlace:
         run=basics.run.run_id,
         transport=basics.settings.transport,
         address=host,
-        folder=local_folder(basics.around.raw_job_id),
+        folder=_node_folder(basics),
         secrets_file=basics.folder / "secrets",
         lives_with=os.getppid(),
         first_port=first,
         last_port=last,
     )
+
+
+def _node_folder(basics: Basics) -> Path:
+    """One for each job; without Slurm, where every job has the number 0, one for each run."""
+    return local_folder(basics.around.raw_job_id if basics.around.is_slurm else JobId(basics.run.run_id))
 
 
 def _runtime(folder: Path) -> Path:
@@ -164,7 +185,7 @@ async def _agent_files(basics: Basics, bus: OpenHub, address: str, runtime: Path
 
 
 def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> AgentSteps:
-    pipes = local_folder(basics.around.raw_job_id) / "stdout" if bus.transport == "stdout" else None
+    pipes = _node_folder(basics) / "stdout" if bus.transport == "stdout" else None
 
     def ended(nodes: tuple[NodeName, ...]) -> None:
         for event in world.roster.step_ended(nodes, basics.clock()):

@@ -2,11 +2,21 @@
 
 import asyncio
 import logging
+import signal
 from collections.abc import Iterable
 
-from supervisor.core.events import AttemptEnded, AttemptStarted, Event, KeeperReported, RankFailed, SignalReceived
+from supervisor.core.events import (
+    AttemptEnded,
+    AttemptStarted,
+    Event,
+    KeeperReported,
+    RankFailed,
+    RanksSeen,
+    SignalReceived,
+)
 from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.keeper_link import Ended, KeeperState, Refused, Signalled, Started
+from supervisor.daemon.rank_lines import Source
 from supervisor.daemon.world import World
 from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, Status, Stopped
 
@@ -19,19 +29,34 @@ _LOOK_S = 0.25
 async def watch_agents(world: World, agents: AgentSteps) -> None:
     """What agents say."""
     async for message in world.hub.received():
-        _post_all(world, _heard(world, agents, message))
+        events = _heard(world, agents, message)
+        if any(isinstance(event, RanksSeen) for event in events):
+            world.rank_lines.ranks_seen()
+        _post_all(world, events)
 
 
 async def watch_time(world: World) -> None:
     """Silence, standstill and the job's output: what shows only when somebody looks."""
     while True:
         await asyncio.sleep(_LOOK_S)
-        events = await world.output.read(world.clock())
+        events = [*await world.output.read(world.clock()), *world.rank_lines.events()]
         for event in events:
             if isinstance(event, RankFailed):
                 world.roster.rank_failed(world.clock())
         silent = world.roster.tick(world.clock(), stall_s=world.settings.stall_s)
         _post_all(world, [*events, *silent])
+
+
+async def watch_steps(world: World) -> None:
+    """What ranks write, as `sattach` labels it."""
+    source = Source(
+        slurm=world.slurm,
+        job=world.around.job_id,
+        deadline_s=world.settings.slurm_deadline_s,
+        clock=world.clock,
+        ranks=lambda: world.roster.rank_count,
+    )
+    await world.rank_lines.watch(source)
 
 
 async def watch_keeper(world: World) -> None:
@@ -68,6 +93,12 @@ def _heard(world: World, agents: AgentSteps, message: FromAgent) -> list[Event]:
     return []
 
 
+def _meaning(world: World, number: int) -> int:
+    """Ctrl-C, or the terminal's end, at `supervise run` means what SIGTERM means to a job."""
+    is_at_terminal = not world.run.script_name
+    return signal.SIGTERM if is_at_terminal and number in {signal.SIGINT, signal.SIGHUP} else number
+
+
 def _reported(world: World, report: KeeperState | Started | Ended | Signalled | Refused) -> Event | None:
     now = world.clock()
     match report:
@@ -87,9 +118,10 @@ def _reported(world: World, report: KeeperState | Started | Ended | Signalled | 
             return AttemptStarted(at=now, attempt=report.attempt, pid=report.pid)
         case Ended():
             world.script_pid = 0
+            world.rank_lines.close()
             return AttemptEnded(at=now, attempt=report.attempt, code=report.code, signal=report.signal)
         case Signalled():
-            return SignalReceived(at=now, number=report.number, whole_step=report.whole)
+            return SignalReceived(at=now, number=_meaning(world, report.number), whole_step=report.whole)
         case Refused():
             _log.error("keeper.refused reason=%s", report.why)
             return None

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self
 
 import msgspec
@@ -92,6 +93,13 @@ class KeeperLink:
                 yield _decoder.decode(line)
             except msgspec.MsgspecError as exc:
                 _log.warning("keeper.not_understood reason=%s", exc)
+
+    async def hung_up(self, *, deadline_s: float) -> None:
+        """Wait until the keeper has hung up, for a bounded time: it has heard everything that was said."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline_s):
+                while await self._line():
+                    pass
 
     def start(self, attempt: AttemptNo, changed: Mapping[str, str], unset: Sequence[str]) -> None:
         """Start the script as this attempt."""

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from supervisor.core.events import Event
+from supervisor.core.state import Stage
 from supervisor.daemon import eyes, lease, predecessor
 from supervisor.daemon.assemble import Basics, Parts, open_parts
 from supervisor.daemon.clock import steady_clock
@@ -30,9 +31,12 @@ from supervisor.ledger.writer import Writer
 _log = logging.getLogger(__name__)
 
 _NICENESS = 19
+_LEAVE_S = 5.0
 _CANARIES = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _REDISCOVERY_S = 5.0
 """For agents to be heard again after a supervisor was started anew."""
+_START_S = 90.0
+"""For everything up to the first order, on a cold filesystem: the keeper does not start the script alone before."""
 _PREDECESSOR_S = 600.0
 """For an earlier job of the run to end: KillWait, epilog, a node that takes its time."""
 
@@ -63,6 +67,7 @@ def step_back() -> None:
 async def _supervise(folder: Path) -> None:
     async with AsyncExitStack() as stack:
         keeper = await KeeperLink.inherited()
+        keeper.busy(_START_S)
         _be_canary(keeper)
         alive = asyncio.create_task(lease.tell_keeper(keeper), name="keeper_alive")
         stack.callback(alive.cancel)
@@ -82,8 +87,8 @@ async def _supervise(folder: Path) -> None:
         )
         parts = await open_parts(stack, basics)
         begins = await _opening(basics, parts)
-        await _be_the_only_one(basics, parts, begins)
-        await _turn(basics, parts, begins, mailbox)
+        if await _is_alone(basics, parts, begins):
+            await _turn(basics, parts, begins, mailbox)
 
 
 def _be_canary(keeper: KeeperLink) -> None:
@@ -106,15 +111,16 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
     )
 
 
-async def _be_the_only_one(basics: Basics, parts: Parts, begins: Opening) -> None:
-    """Claim the run for this job; an earlier job that lives keeps it until it has ended."""
+async def _is_alone(basics: Basics, parts: Parts, begins: Opening) -> bool:
+    """Claim the run for this job; an earlier job that lives keeps it until it has ended, and longer than that."""
     around = basics.around
     wanted = Claim(job_id=around.job_id, at=basics.clock(), restarts=around.restarts, host=around.here)
     await asyncio.to_thread(claim, basics.folder, wanted)
     if begins.is_takeover or not around.is_slurm:
-        return
+        return True
     earlier = [job for job in await asyncio.to_thread(job_ids, basics.folder) if job != around.job_id]
     older = [job for job in earlier if _is_older(job, around)]
+    basics.keeper.busy(_PREDECESSOR_S + _START_S)
     left = await predecessor.ended(
         parts.world.slurm,
         older,
@@ -122,11 +128,17 @@ async def _be_the_only_one(basics: Basics, parts: Parts, begins: Opening) -> Non
         ask_s=basics.settings.slurm_deadline_s,
         deadline_s=_PREDECESSOR_S,
     )
-    if left:
-        raise SuperviseError(
-            f"job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s; "
-            f"cancel it (scancel {' '.join(left)}) and submit again"
-        )
+    if not left:
+        return True
+    # Ended here and not by raising: without a supervisor the keeper would start the script beside that job.
+    print(  # noqa: T201  # the job's output is where people look first
+        f"supervise: job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s; "
+        f"cancel it (scancel {' '.join(left)}) and submit again",
+        file=sys.stderr,
+    )
+    basics.keeper.finish(code=1, signal=None)
+    await basics.keeper.hung_up(deadline_s=_LEAVE_S)
+    return False
 
 
 def _is_older(job: str, around: Surroundings) -> bool:
@@ -178,6 +190,10 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
                 name="lease",
             ),
         ]
+        if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
+            tasks.append(group.create_task(eyes.watch_steps(world), name="rank_lines"))
         await eyes.watch_keeper(world)
         for task in tasks:
             task.cancel()
+    if driver.state.stage is Stage.FINISHED:
+        await parts.end()

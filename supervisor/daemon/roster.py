@@ -130,6 +130,11 @@ class Roster:
         return [(rank.node, rank.beat, rank.moved_at) for _, rank in sorted(self._ranks.items())]
 
     @property
+    def rank_count(self) -> int:
+        """How many ranks of the attempt have told of themselves."""
+        return len(self._ranks)
+
+    @property
     def progress(self) -> int | None:
         """The slowest rank's step."""
         return self._progress

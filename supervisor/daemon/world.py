@@ -12,6 +12,7 @@ from supervisor.daemon.answers import Answers
 from supervisor.daemon.clock import Clock
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.output import Output
+from supervisor.daemon.rank_lines import RankLines
 from supervisor.daemon.roster import Roster
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.run_file import RunFile
@@ -48,6 +49,7 @@ class World:
     folders: tuple[str, ...] = ()
     """Folders that each node must reach: tier 0 asks for them."""
     answers: Answers = field(default_factory=Answers)
+    rank_lines: RankLines = field(default_factory=RankLines)
     script_pid: int = 0
     """The living attempt's script; 0 = none."""
 
@@ -61,6 +63,7 @@ class World:
     def begin_attempt(self, attempt: AttemptNo) -> None:
         """From now on beats and output count for this attempt."""
         self.roster.begin(attempt)
+        self.rank_lines.begin(attempt)
         offsets = OutputOffsets(offsets=tuple(self.output.begin(attempt)))
         self.writer.write(self.attempt_folder(attempt) / "output.json", encode(offsets))
 
@@ -70,6 +73,7 @@ class World:
         if not attempt or self.roster.attempt == attempt:
             return
         self.roster.begin(attempt)
+        self.rank_lines.begin(attempt)
         try:
             data = (self.attempt_folder(attempt) / "output.json").read_bytes()
             known = msgspec.json.decode(data, type=OutputOffsets).offsets

@@ -72,8 +72,8 @@ def plan(entries: Iterable[Entry], job_id: JobId, limits: Limits = Limits()) -> 
     return Plan(remove=tuple(remove), merge=tuple(merge))
 
 
-def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Limits()) -> Plan:
-    """Bring the folder within its limits; returns what was done. For the writer's thread: it blocks.
+def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Limits()) -> None:
+    """Bring the folder within its limits. For the writer's thread: it blocks. `job_id`: SLURM_JOB_ID of the living job.
 
     Raises `OSError` where a merged verdict cannot be written; no verdict is lost by that.
     """
@@ -84,7 +84,6 @@ def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Lim
         path.unlink(missing_ok=True)
         with suppress(OSError):  # not empty
             path.parent.rmdir()
-    return todo
 
 
 class _Excess:

@@ -62,7 +62,7 @@ class Writer:
     def close(self, deadline_s: float = 2.0) -> None:
         """Carry out what waits, then end; a thread that hangs on a dead filesystem is left behind."""
         try:
-            self._deeds.put_nowait(None)
+            self._deeds.put(None, timeout=deadline_s)
         except queue.Full:
             return
         self._thread.join(deadline_s)

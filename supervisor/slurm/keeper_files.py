@@ -10,8 +10,10 @@ STUB: Final = "keeper"
 PROGRAM: Final = "keeper.py"
 # Every task of an array gets a folder of its own, made from the array's when the task starts. Where anything is
 # missing on this node (no Python of ours in a container, a full folder) the script runs as plain sbatch would run it.
+# bash where there is one: dash drops what is no plain name from the environment, exported functions (`module`) above
+# all. --posix keeps it from reading BASH_ENV.
 _STUB: Final = """\
-#!/bin/sh
+#!@SHELL@
 # Started by the guard in the job's script: `keeper SCRIPT ARGUMENTS...`
 run=@RUN@
 python=@PYTHON@
@@ -39,6 +41,7 @@ exec "$@"
 def stub(*, folder: str, python: str, copied: tuple[str, ...]) -> bytes:
     """The sh script that the guard starts; `copied` are the folders that a task of an array needs too."""
     text = _STUB.replace("@RUN@", quote(folder)).replace("@PYTHON@", quote(python))
+    text = text.replace("@SHELL@", "/bin/bash --posix" if Path("/bin/bash").exists() else "/bin/sh")
     return text.replace("@COPIED@", " ".join(copied)).encode(errors="surrogateescape")
 
 

@@ -4,14 +4,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from supervisor.cli.run_place import run_place, why_not_here
 from supervisor.ledger.run_folder import read_run
 
 _JOB = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node[001-003]"}
+
+
+@pytest.fixture
+def machine(work: Path) -> Iterator[Path]:
+    """The folder on a machine without Slurm; what a run leaves running there is ended."""
+    yield work
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(work) in word for word in process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _supervise(*args: str, **more: str) -> "subprocess.CompletedProcess[str]":
@@ -120,19 +133,19 @@ def test_a_job_that_slurm_starts_again_goes_on_with_its_run(work: Path) -> None:
         assert "as run train-abcde" not in again.stdout
 
 
-def test_the_command_runs_supervised_and_ends_as_it_ends(work: Path) -> None:
+def test_the_command_runs_supervised_and_ends_as_it_ends(machine: Path) -> None:
     """Whole, on this machine: its output, its exit code, the promise, and a run that `why` knows."""
-    done = _supervise("run", "--", "sh", "-c", 'echo "$SUPERVISE_ATTEMPT"', SUPERVISE_TRANSPORT="stdout")
+    done = _supervise("run", "--", "sh", "-c", 'echo "$SUPERVISE_ATTEMPT"', SUPERVISE_TRANSPORT="mqtt")
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert done.stderr.startswith("supervise: run sh-")
-    (folder,) = (path for path in (work / ".supervise").iterdir() if path.is_dir())
+    (folder,) = (path for path in (machine / ".supervise").iterdir() if path.is_dir())
     run = read_run(folder)
-    assert (run.script_args[0], run.script_name, run.workdir) == ("sh", "", str(work))
+    assert (run.script_args[0], run.script_name, run.workdir) == ("sh", "", str(machine))
     assert _supervise("why", run.run_id).stdout.startswith("Completed (attempt 1), no interruptions")
 
 
-def test_quiet_leaves_the_terminal_to_the_command(work: Path) -> None:
+def test_quiet_leaves_the_terminal_to_the_command(machine: Path) -> None:
     """A command that fails for good is tried no more, and its code is the answer."""
-    done = _supervise("-q", "run", "--", "sh", "-c", "exit 127", SUPERVISE_TRANSPORT="stdout")
+    done = _supervise("-q", "run", "--", "sh", "-c", "exit 127", SUPERVISE_TRANSPORT="mqtt")
     assert done.returncode == 127
     assert "supervise: run sh-" not in done.stderr

@@ -2,7 +2,9 @@
 
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from testbed.api import Testbed
 from tests.e2e.user import User
 
 _IDLE_S = 120.0
+_SMALL_BYTES = 4_000_000
 
 
 @pytest.hookimpl(wrapper=True)
@@ -26,10 +29,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(scope="session")
-def bed() -> Iterator[Testbed]:
+def small_disk() -> Iterator[Path]:
+    """A folder that login and nodes share, open to all, on a filesystem of a few megabytes."""
+    folder = Path(tempfile.mkdtemp(prefix="supervise-e2e-", dir="/var/tmp"))  # /tmp is each node's own
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_SMALL_BYTES},mode=1777", "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+        folder.rmdir()
+
+
+@pytest.fixture(scope="session")
+def bed(small_disk: Path) -> Iterator[Testbed]:
     """Four nodes, up."""
     with Testbed(f"e2e-{os.getpid()}") as testbed:
-        yield testbed.up(nodes=4)
+        yield testbed.up(nodes=4, binds=[small_disk])
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from story.waiting import wait_for
 
 LIVING = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 _SLURM_POLL_S = 0.4
+_SHOWN = ("JobState", "Reason", "ExitCode", "Restarts", "RunTime", "NodeList", "BatchHost", "ExcNodeList", "Comment")
 
 
 class NotSubmitted(Exception):
@@ -123,9 +124,9 @@ class Job:
 
     def story(self) -> str:
         """All that explains a failure: the job's output, the supervisor's log, events, incidents."""
-        run = self.run
+        run, facts = self.run, self.facts()
         parts = {
-            f"job {self.job_id}, {self.folder}": " ".join(f"{k}={v}" for k, v in self.facts().items()),
+            f"job {self.job_id}, {self.folder}": " ".join(f"{key}={facts.get(key)}" for key in _SHOWN),
             "said at submission": self.said,
             "output": tail(self.output, 60),
             "supervisor.log": tail(run.log(), 60),

@@ -9,6 +9,7 @@ from supervisor.daemon.hands.ask import ask_slurm
 from supervisor.daemon.world import World
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
 from supervisor.diagnose.engine import diagnose
+from supervisor.diagnose.lines import find_lines
 from supervisor.ledger.records import incident_folder
 from supervisor.model.base import encode
 from supervisor.model.ids import NodeName, Rank
@@ -27,11 +28,12 @@ async def collect(world: World, order: Collect) -> Diagnosed:
     await _last_lines(world)
     lines = world.output.lines()
     bundle = Bundle(
-        logs=(Log(name="slurm.log", lines=tuple(lines), kind="any"),),
+        # Ranks' own lines first: of two that say the same, the one that tells whose it is counts.
+        logs=(*_rank_logs(world, lines), Log(name="slurm.log", lines=tuple(lines), kind="any")),
         facts=_facts(order, job),
         places=_places(world),
     )
-    _keep(world, order, bundle, lines)
+    _keep(world, order, bundle)
     verdict = await asyncio.to_thread(diagnose, bundle)
     return Diagnosed(at=world.clock(), incident=order.incident, verdict=verdict)
 
@@ -71,13 +73,24 @@ def _facts(order: Collect, said: SlurmReported | None) -> Facts:
     )
 
 
+def _rank_logs(world: World, lines: list[str]) -> tuple[Log, ...]:
+    """The failing ranks' last lines and those of some others, where sattach labels them."""
+    if world.settings.rank_lines != "sattach":
+        return ()
+    told = [hit.rank for hit in find_lines(lines) if hit.rank is not None and (hit.code or hit.signal)]
+    ranks = world.roster.ranks()
+    dead = [beat.rank for _, beat, _ in ranks if not beat.is_alive]
+    return world.rank_lines.logs([*told, *dead], ranks=len(ranks))
+
+
 def _places(world: World) -> dict[Rank, Place]:
     return {beat.rank: Place(node=node) for node, beat, _ in world.roster.ranks()}
 
 
-def _keep(world: World, order: Collect, bundle: Bundle, lines: list[str]) -> None:
+def _keep(world: World, order: Collect, bundle: Bundle) -> None:
     folder = incident_folder(world.folder, order.incident)
-    world.writer.write(folder / "slurm.log", "".join(f"{line}\n" for line in lines).encode())
+    for log in bundle.logs:
+        world.writer.write(folder / log.name, "".join(f"{line}\n" for line in log.lines).encode(errors="replace"))
     world.writer.write(folder / "facts.json", encode(bundle.facts))
     by_node: dict[NodeName, list[RankBeat]] = {}
     for node, beat, _ in world.roster.ranks():

@@ -1,5 +1,6 @@
 """Starts the script through the keeper, with the environment of this attempt."""
 
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -7,7 +8,6 @@ from pathlib import Path
 
 from supervisor.core.instructions import LaunchAttempt
 from supervisor.daemon.world import World
-from supervisor.model.base import encode
 from supervisor.slurm.environment import DEFAULT_PATH, Attempt, Shim, attempt_environment, parse_environ
 from supervisor.slurm.shim import install_shim
 
@@ -30,7 +30,9 @@ def launch(world: World, order: LaunchAttempt) -> None:
     )
     changes = attempt_environment(base, attempt)
     world.begin_attempt(order.attempt)
-    world.writer.write(world.attempt_folder(order.attempt) / "environment.json", encode(changes))
+    # The standard library's JSON: bytes of a PATH that are no UTF-8 survive it.
+    text = json.dumps({"set": changes.set, "unset": changes.unset}, indent=1)
+    world.writer.write(world.attempt_folder(order.attempt) / "environment.json", text.encode())
     world.keeper.start(order.attempt, changes.set, changes.unset)
 
 

@@ -8,6 +8,7 @@ from supervisor.core.instructions import KeepRecord
 from supervisor.daemon.clock import Clock
 from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
+from supervisor.ledger.bounds import enforce
 from supervisor.ledger.records import record_path
 from supervisor.model.base import encode
 from supervisor.model.ids import JobId
@@ -26,8 +27,9 @@ def say(text: str) -> None:
 
 
 def keep(world: World, order: KeepRecord) -> None:
-    """Write the incident's record (again)."""
+    """Write the incident's record (again), and keep the run folder within its bounds."""
     world.writer.write(record_path(world.folder, order.record.incident), encode(order.record))
+    world.writer.do(lambda: enforce(world.folder, world.around.raw_job_id, now=world.clock()))
 
 
 class Commenter:

@@ -65,6 +65,7 @@ class _Stop:
         tree = ScriptTree(self._world.script_pid)
         tree.freeze()
         try:
+            await self._world.rank_lines.end()
             answers = await self._end_processes("tasks")
             await tree.launchers_gone(_LAUNCHERS_LOST_S if self._order.lost else _LAUNCHERS_S)
         finally:

@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 
 async def submit(world: World, order: Submit) -> Submitted:
     """The successor's job id, a refusal in sbatch's words, or that nobody knows."""
+    if not world.run.script_name:
+        why = "the run has no script: it was started by `supervise run`"
+        return Submitted(at=world.clock(), outcome="refused", text=why)
     looks_first, world.has_submitted = world.has_submitted, True
     try:
         wanted = _after(await _plan(world, order.exclude), world, order)
@@ -39,7 +42,7 @@ async def submit(world: World, order: Submit) -> Submitted:
         )
     except SlurmTimeout as exc:
         return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
-    except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError) as exc:
+    except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError, OSError) as exc:
         return Submitted(at=world.clock(), outcome="refused", text=str(exc))
     line = encode(SubmissionRecord(at=world.clock(), job_id=job))
     world.writer.do(lambda: append_line(world.folder / SUBMISSIONS, line))

@@ -1,0 +1,1 @@
+supervise_beat.py
