@@ -118,7 +118,7 @@ def shrunk(turn: Turn, event: Shrunk) -> None:
 def started(turn: Turn, event: AttemptStarted) -> None:
     """The keeper has started the script: the one we ordered, or attempt 1 by itself because we were too late."""
     state = turn.state
-    if event.attempt >= state.next_attempt:
+    if is_unknown(turn, event.attempt):
         adopt(turn, event.attempt, is_unsupervised=True)
     elif state.attempt is None or event.attempt != state.attempt.number or not state.attempt.is_live:
         return
@@ -127,9 +127,16 @@ def started(turn: Turn, event: AttemptStarted) -> None:
         turn.enter(Stage.RUNNING)
 
 
+def is_unknown(turn: Turn, number: AttemptNo) -> bool:
+    """The keeper has started this attempt by itself. It counts from 1 in each job, also where the run is further."""
+    attempt = turn.state.attempt
+    is_ours = attempt is not None and (attempt.is_started or attempt.number == number)
+    return number >= turn.state.next_attempt or (number > 0 and not is_ours)
+
+
 def adopt(turn: Turn, number: AttemptNo, *, is_unsupervised: bool) -> None:
     """An attempt that we did not launch runs on all nodes: watched from now on like our own."""
-    turn.change_behind(attempts=number)
+    turn.change_behind(attempts=AttemptNo(max(number, turn.state.behind.attempts)))
     attempt = Attempt(
         number=number,
         nodes=turn.state.held,

@@ -42,10 +42,20 @@ _WORDS: Final = {
 
 def signalled(turn: Turn, event: SignalReceived) -> None:
     """A signal to the batch pid. Only the first SIGTERM means something; the keeper forwards them all."""
-    if event.number != SIGTERM or turn.state.term is not None or turn.state.stage is Stage.FINISHED:
+    if event.number != SIGTERM:
+        _warned(turn)
+        return
+    if turn.state.term is not None or turn.state.stage is Stage.FINISHED:
         return
     turn.say("SIGTERM: nothing is started any more, the script has its time")
     begin(turn, whole_step=event.whole_step)
+
+
+def _warned(turn: Turn) -> None:
+    """What the script does from now on may be its answer to the signal."""
+    attempt = turn.state.attempt
+    if attempt is not None and attempt.is_live and attempt.warned_at is None:
+        turn.change_attempt(warned_at=turn.at)
 
 
 def begin(turn: Turn, *, whole_step: bool = False, cause: str = "") -> None:

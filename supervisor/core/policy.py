@@ -31,6 +31,8 @@ ONE_MORE_TRY: Final = frozenset(
     }
 )
 
+_OF_THE_PROGRAM: Final = frozenset({Class.UNKNOWN, Class.SOFTWARE})
+
 Action = Literal["relaunch", "relaunch_on_spare", "relaunch_smaller", "resubmit", "stop", "observe"]
 
 
@@ -114,6 +116,15 @@ def _has_got_somewhere(state: State) -> bool:
     return attempt.step > (attempt.resumed_step or 0)
 
 
+def _own_end(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
+    """A script that ends itself, with no sign of a fault and no step made, has said what it wanted to say."""
+    attempt = state.attempt
+    if attempt is None or attempt.exit is None or attempt.is_stopping or verdict.cls not in _OF_THE_PROGRAM:
+        return ""
+    is_seen = attempt.failed_at is not None or attempt.failed_code is not None or attempt.step is not None
+    return "" if is_seen else "the script ended by itself, and no rank was seen to fail"
+
+
 def _same_again(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
     if not _is_compared(verdict) or verdict.fingerprint != state.behind.fingerprint or _is_further(state):
         return ""
@@ -154,7 +165,7 @@ def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) 
 
 _Rule = Callable[[Verdict, State, Settings, float], str]
 _BUDGETS: Final[tuple[_Rule, ...]] = (_restarts, _without_progress, _lost_share)
-_RULES: Final[tuple[_Rule, ...]] = (_not_retryable, _same_again, *_BUDGETS)
+_RULES: Final[tuple[_Rule, ...]] = (_not_retryable, _own_end, _same_again, *_BUDGETS)
 
 
 def with_failure_noted(state: State, verdict: Verdict) -> State:

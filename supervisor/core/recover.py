@@ -175,10 +175,20 @@ def stop_order(turn: Turn) -> StopAttempt:
 def _ended_by_itself(turn: Turn, status: Exit) -> None:
     if status.is_good:
         finish(turn, words=completed(interruptions(turn)))
+    elif _is_answer_to_signal(turn):
+        finish(turn, words=f"the script ended after a signal, with {ended_by(status.code, status.signal)}")
     elif turn.attempt.is_observed:
         finish(turn, words=_last_words(turn))
     else:
         interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.lost_of_attempt(turn))
+
+
+def _is_answer_to_signal(turn: Turn) -> bool:
+    """A warning before the time limit, or the user's own signal: how the script ends after it is its own decision."""
+    attempt = turn.attempt
+    if attempt.warned_at is None or watch.lost_of_attempt(turn):
+        return False
+    return attempt.failed_at is None or attempt.failed_at >= attempt.warned_at
 
 
 def _ended_well_after_all(turn: Turn) -> None:

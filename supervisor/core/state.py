@@ -53,6 +53,8 @@ class Attempt(Fact, frozen=True, kw_only=True):
     is_unsupervised: bool = False
     """The keeper started it by itself: on all nodes, without a checkpoint named."""
     exit: Exit | None = None
+    warned_at: float | None = None
+    """When a signal that is no SIGTERM was passed on to the script (`--signal=B:USR1@60`)."""
     is_stopping: bool = False
     """We have begun to stop it: how it ends is our doing."""
     is_gone: bool = False

@@ -45,7 +45,9 @@ def keeper_said(turn: Turn, event: KeeperReported) -> None:
 
 
 def _reconcile(turn: Turn, event: KeeperReported) -> None:
-    if event.attempt and event.attempt >= turn.state.next_attempt:
+    # One that has ended before the order at hand was given is no stranger, only the attempt before.
+    is_candidate = event.is_alive or turn.state.attempt is None or event.attempt >= turn.state.next_attempt
+    if is_candidate and launch.is_unknown(turn, event.attempt):
         launch.adopt(turn, event.attempt, is_unsupervised=event.is_unsupervised)
     attempt = turn.state.attempt
     if attempt is None:

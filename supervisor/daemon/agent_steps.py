@@ -1,17 +1,19 @@
 """Starts agents: one step for all nodes that miss theirs, never more often than the backoff allows."""
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import structlog
+
 from supervisor.daemon.clock import Clock
 from supervisor.model.ids import NodeName
+from supervisor.slurm.hostlist import compress
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _BACKOFF_S = (0.0, 5.0, 15.0, 60.0, 300.0)
 """Between starts on one node; begins again once the node was heard."""
@@ -84,7 +86,7 @@ class AgentSteps:
         try:
             process = await self._spawn(nodes)
         except OSError as exc:
-            _log.warning("agents.not_started nodes=%d reason=%s", len(nodes), exc)
+            _log.warning("agents.not_started", nodes=compress(nodes), reason=exc)
             self._ended(tuple(nodes))
             return
         watch = asyncio.create_task(self._watch(process, tuple(nodes)), name=f"agent_step[{len(nodes)}]")
@@ -130,5 +132,5 @@ class AgentSteps:
             code = await process.wait()
         finally:
             self._running.discard(process)
-        _log.info("agents.step_ended code=%s nodes=%d", code, len(nodes))
+        _log.info("agents.step_ended", nodes=compress(nodes), code=code)
         self._ended(nodes)

@@ -1,7 +1,6 @@
 """Puts the supervisor together: every edge opened, in the order in which they need each other."""
 
 import asyncio
-import logging
 import os
 import shutil
 from collections.abc import Awaitable, Callable
@@ -9,6 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+import structlog
 
 from supervisor.agent.runtime import build_runtime
 from supervisor.beat.install import install_beat
@@ -35,7 +36,7 @@ from supervisor.slurm.backend import Backend
 from supervisor.slurm.client import Slurm
 from supervisor.slurm.facts import SlurmConfig
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 _T = TypeVar("_T")
 
 _BOOT = Path(__file__).parents[1] / "agent" / "boot.py"
@@ -135,7 +136,7 @@ async def _or_none(asked: Awaitable[_T]) -> _T | None:
     try:
         return await asked
     except (SlurmFailed, NoSlurm) as exc:
-        _log.warning("slurm.no_answer reason=%s", exc)
+        _log.warning("slurm.no_answer", reason=exc)
         return None
 
 

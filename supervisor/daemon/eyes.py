@@ -1,9 +1,10 @@
 """Eyes: each turns what one source says into events, for ever."""
 
 import asyncio
-import logging
 import signal
 from collections.abc import Iterable
+
+import structlog
 
 from supervisor.core.events import (
     AttemptEnded,
@@ -20,7 +21,7 @@ from supervisor.daemon.rank_lines import Source
 from supervisor.daemon.world import World
 from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, Status, Stopped
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _LOOK_S = 0.25
 """Between two looks at the clock and at the job's output: a rank's crash is seen within this."""
@@ -35,16 +36,22 @@ async def watch_agents(world: World, agents: AgentSteps) -> None:
         _post_all(world, events)
 
 
-async def watch_time(world: World) -> None:
-    """Silence, standstill and the job's output: what shows only when somebody looks."""
+async def watch_output(world: World) -> None:
+    """What the job writes. Apart from the clock: a slow filesystem must not look like a supervisor that slept."""
     while True:
         await asyncio.sleep(_LOOK_S)
         events = [*await world.output.read(world.clock()), *world.rank_lines.events()]
         for event in events:
             if isinstance(event, RankFailed):
-                world.roster.rank_failed(world.clock())
-        silent = world.roster.tick(world.clock(), stall_s=world.settings.stall_s)
-        _post_all(world, [*events, *silent])
+                world.roster.rank_failed(world.clock(), rank=event.rank, node=event.node)
+        _post_all(world, events)
+
+
+async def watch_time(world: World) -> None:
+    """Silence and standstill: what shows only when somebody looks at the clock."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        _post_all(world, world.roster.tick(world.clock(), stall_s=world.settings.stall_s))
 
 
 async def watch_steps(world: World) -> None:
@@ -86,10 +93,10 @@ def _heard(world: World, agents: AgentSteps, message: FromAgent) -> list[Event]:
         case Stopped() | Checked():
             world.answers.arrived(message)
         case RankGone():
-            _log.info("rank.gone node=%s rank=%d step=%d", message.node, message.rank, message.step)
+            _log.info("rank.gone", node=message.node, rank=message.rank, step=message.step)
             return world.roster.rank_gone(message, now)
         case Fenced():
-            _log.warning("agent.fenced node=%s attempt=%d killed=%d", message.node, message.attempt, message.killed)
+            _log.warning("agent.fenced", node=message.node, attempt=message.attempt, killed=message.killed)
     return []
 
 
@@ -114,7 +121,7 @@ def _reported(world: World, report: KeeperState | Started | Ended | Signalled | 
                 signals=report.signals,
             )
         case Started():
-            world.script_pid = report.pid
+            world.adopt_attempt(report.attempt, report.pid)  # for one that we ordered, the pid is all that is new
             return AttemptStarted(at=now, attempt=report.attempt, pid=report.pid)
         case Ended():
             world.script_pid = 0
@@ -123,5 +130,5 @@ def _reported(world: World, report: KeeperState | Started | Ended | Signalled | 
         case Signalled():
             return SignalReceived(at=now, number=_meaning(world, report.number), whole_step=report.whole)
         case Refused():
-            _log.error("keeper.refused reason=%s", report.why)
+            _log.error("keeper.refused", reason=report.why)
             return None

@@ -1,6 +1,5 @@
 """Where the run stands when this supervisor begins: new, in a new job, or left behind by one that died."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ from supervisor.core.summary import carried
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import RunId
 from supervisor.settings import Settings
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,12 +9,13 @@ from contextlib import suppress
 from typing import Any, Final, Self
 
 import msgspec
+import structlog
 
 from supervisor.errors import SuperviseError
 from supervisor.model.base import Fact
 from supervisor.model.ids import AttemptNo
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 FD_VARIABLE: Final = "SUPERVISE_KEEPER_FD"
 
@@ -92,7 +92,7 @@ class KeeperLink:
             try:
                 yield _decoder.decode(line)
             except msgspec.MsgspecError as exc:
-                _log.warning("keeper.not_understood reason=%s", exc)
+                _log.warning("keeper.not_understood", reason=exc)
 
     async def hung_up(self, *, deadline_s: float) -> None:
         """Wait until the keeper has hung up, for a bounded time: it has heard everything that was said."""

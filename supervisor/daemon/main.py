@@ -1,12 +1,13 @@
 """The supervisor process: opens its edges, finds out where the run stands, and lets the machine decide."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
+
+import structlog
 
 from supervisor.core.events import Event
 from supervisor.core.state import Stage
@@ -28,7 +29,7 @@ from supervisor.ledger.event_log import FILE, EventLog, read_events
 from supervisor.ledger.run_folder import job_ids, read_run
 from supervisor.ledger.writer import Writer
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _NICENESS = 19
 _LEAVE_S = 5.0
@@ -44,14 +45,15 @@ _PREDECESSOR_S = 600.0
 def main(arguments: list[str]) -> int:
     """Supervise the run of this folder until the keeper is told to end; 1 with the reason where that cannot begin."""
     folder = Path(arguments[0])
-    step_back()
-    try:
-        log_to(folder / "supervisor.log")
-        asyncio.run(_supervise(folder))
-    except (SuperviseError, OSError) as exc:
-        _log.exception("supervisor.ended")
-        print(f"supervise: {exc}", file=sys.stderr)  # noqa: T201  # the job's output is where people look first
-        return 1
+    with closing(Writer()) as writer:
+        try:
+            log_to(folder / "supervisor.log", writer)
+            step_back()
+            asyncio.run(_supervise(folder, writer))
+        except (SuperviseError, OSError) as exc:
+            _log.exception("supervisor.ended")
+            print(f"supervise: {exc}", file=sys.stderr)  # noqa: T201  # the job's output is where people look first
+            return 1
     return 0
 
 
@@ -61,10 +63,10 @@ def step_back() -> None:
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     except OSError as exc:
-        _log.info("priority.kept reason=%s", exc)
+        _log.info("priority.kept", reason=exc)
 
 
-async def _supervise(folder: Path) -> None:
+async def _supervise(folder: Path, writer: Writer) -> None:
     async with AsyncExitStack() as stack:
         keeper = await KeeperLink.inherited()
         keeper.busy(_START_S)
@@ -72,8 +74,6 @@ async def _supervise(folder: Path) -> None:
         alive = asyncio.create_task(lease.tell_keeper(keeper), name="keeper_alive")
         stack.callback(alive.cancel)
         run = await asyncio.to_thread(read_run, folder)
-        writer = Writer()
-        stack.callback(writer.close)
         mailbox: list[Event] = []
         basics = Basics(
             folder=folder,
@@ -175,9 +175,10 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
             group.create_task(driver.tick(), name="clock"),
             group.create_task(eyes.watch_agents(world, parts.agents), name="agents"),
             group.create_task(eyes.watch_time(world), name="time"),
+            group.create_task(eyes.watch_output(world), name="output"),
             group.create_task(commenter.run(), name="comment"),
             group.create_task(reporter.run(), name="report"),
-            group.create_task(parts.bus.watch(lambda text: _log.warning("bus %s", text)), name="broker"),
+            group.create_task(parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)), name="broker"),
             group.create_task(
                 lease.renew(
                     basics.folder / "term.json",

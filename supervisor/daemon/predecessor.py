@@ -1,14 +1,15 @@
 """Waits until earlier jobs of the run have ended: at most one attempt of a run may live."""
 
 import asyncio
-import logging
 from collections.abc import Iterable
+
+import structlog
 
 from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.model.ids import JobId
 from supervisor.slurm.backend import Backend
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _LIVING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -32,7 +33,7 @@ async def ended(
         waiting = [job for job in waiting if await _may_live(slurm, job, ask_s, may_complete=may_complete)]
         if not waiting or loop.time() > ends:
             break
-        _log.info("predecessor.lives jobs=%s", ",".join(waiting))
+        _log.info("predecessor.lives", jobs=waiting)
         await asyncio.sleep(_POLL_S[min(tries, len(_POLL_S) - 1)])
         tries += 1
     return waiting

@@ -6,13 +6,14 @@ holds the ranks up once some 2 MB wait in their slurmstepd: one that falls behin
 """
 
 import asyncio
-import logging
 import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+import structlog
 
 from supervisor.core.events import Event
 from supervisor.daemon.clock import Clock
@@ -24,7 +25,7 @@ from supervisor.slurm.backend import Backend
 from supervisor.slurm.commands import AGENT_STEP, attach, clean_environment
 from supervisor.slurm.facts import StepFacts
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _LOOKS_S: Final = (0.5, 2.0, 5.0, 10.0)
 """Pauses before the looks for steps once ranks were seen; the first look that finds one is the last."""
@@ -98,6 +99,11 @@ class RankLines:
         if self._reading:
             await asyncio.wait(self._reading, timeout=_END_S)
 
+    @property
+    def has_read(self) -> bool:
+        """Some step of this attempt has, or had, a reader."""
+        return bool(self._tries)
+
     def events(self) -> list[Event]:
         """What the lines meant since the last call."""
         return self._lines.events()
@@ -137,7 +143,7 @@ class RankLines:
         try:
             found = await source.slurm.steps(source.job, deadline_s=source.deadline_s)
         except (SlurmFailed, NoSlurm) as exc:
-            _log.info("rank_lines.no_answer reason=%s", exc)
+            _log.info("rank_lines.no_answer", reason=exc)
             return False
         users = [step for step in found if step.is_launched and step.name != AGENT_STEP]
         for step in users:
@@ -165,22 +171,22 @@ class RankLines:
                 env=clean_environment(os.environ),
             )
         except OSError as exc:
-            _log.warning("rank_lines.not_started step=%s reason=%s", step.step_id, exc)
+            _log.warning("rank_lines.not_started", step=step.step_id, reason=exc)
             return False
         try:
             return await self._follow(process, step, source) if self._is_open else False
         finally:
-            _kill(process)
             self._readers.pop(step.step_id, None)
+            await _ended(process)
 
     async def _follow(self, process: asyncio.subprocess.Process, step: StepFacts, source: Source) -> bool:
         self._readers[step.step_id] = process
-        _log.info("rank_lines.reads step=%s tasks=%d", step.step_id, step.tasks)
+        _log.info("rank_lines.reads", step=step.step_id, tasks=step.tasks)
         early = await asyncio.gather(
             *(self._pump(stream, step.step_id, source) for stream in (process.stdout, process.stderr) if stream)
         )
         code = await process.wait()
-        _log.info("rank_lines.read step=%s code=%d", step.step_id, code)
+        _log.info("rank_lines.read", step=step.step_id, code=code)
         return any(early) and not self._lines.has_lines(step.step_id)
 
     async def _pump(self, stream: asyncio.StreamReader, step: str, source: Source) -> bool:
@@ -205,7 +211,7 @@ class RankLines:
             await asyncio.sleep(_PACE_S)
             late_s, came = loop.time() - began - _PACE_S, self._received_bytes - received
             if self._readers and is_behind(late_s=max(late_s, was_late_s), received_bytes=came):
-                _log.warning("rank_lines.given_up late_s=%.1f bytes=%d reason=ranks must not wait", late_s, came)
+                _log.warning("rank_lines.given_up", late_s=round(late_s, 1), bytes=came, reason="ranks must not wait")
                 self.close()
             was_late_s = late_s
 
@@ -216,6 +222,14 @@ def is_behind(*, late_s: float, received_bytes: int) -> bool:
     `late_s`: by how much a quarter of a second became longer, since ranks come first; `received_bytes`: read in it.
     """
     return received_bytes > _FLOOD_BYTES or (late_s > _LATE_S and received_bytes >= _LATE_BYTES)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Kill it and let its pipes close; one that cannot die within a second is left behind."""
+    _kill(process)
+    leaving = asyncio.create_task(process.communicate())
+    await asyncio.wait({leaving}, timeout=_END_S)
+    leaving.cancel()
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

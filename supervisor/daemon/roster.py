@@ -10,6 +10,11 @@ from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, Rank
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, NodeFacts, RankBeat, RankGone, Status
 
+_FAILURES = 64
+"""So many failed tasks of one attempt are kept: one that is true is enough."""
+_SKEW_S = 2.0
+"""So much older than the news of a failure a rank's last sign of life may be."""
+
 
 @dataclass(slots=True)
 class _Node:
@@ -30,6 +35,18 @@ class _Rank:
     node: NodeName
     beat: RankBeat
     moved_at: float
+    seen_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The output told that a task failed, which may have been another program than the ranks that beat."""
+
+    rank: Rank | None
+    node: NodeName | None
+    at: float
+    is_early: bool
+    """No rank of the attempt had been seen yet."""
 
 
 @dataclass(slots=True)
@@ -44,8 +61,11 @@ class Roster:
     _ranks: dict[Rank, _Rank] = field(default_factory=dict)
     _seen_on: set[NodeName] = field(default_factory=set)
     _progress: int | None = None
-    _failed_at: float | None = None
+    _progress_at: float = float("-inf")
+    _failures: list[_Failure] = field(default_factory=list)
     _is_stall_told: bool = False
+    _looked_at: float | None = None
+    _awake_since: float = float("-inf")
 
     def expect(self, nodes: Iterable[NodeName], now: float) -> None:
         """From now on these nodes should be heard; others are forgotten."""
@@ -60,7 +80,8 @@ class Roster:
             self.attempt = attempt
             self._ranks.clear()
             self._seen_on.clear()
-            self._progress, self._failed_at, self._is_stall_told = None, None, False
+            self._failures.clear()
+            self._progress, self._progress_at, self._is_stall_told = None, float("-inf"), False
 
     def status(self, message: Status, now: float) -> list[Event]:
         """An agent's status arrived."""
@@ -90,7 +111,7 @@ class Roster:
         if known is None or message.attempt != self.attempt or known.beat.pid != message.pid:
             return []
         beat = msgspec.structs.replace(known.beat, step=max(message.step, known.beat.step), is_alive=False)
-        self._ranks[message.rank] = _Rank(node=known.node, beat=beat, moved_at=known.moved_at)
+        self._ranks[message.rank] = _Rank(node=known.node, beat=beat, moved_at=known.moved_at, seen_at=now)
         return self._moved(now)
 
     def step_ended(self, nodes: Iterable[NodeName], now: float) -> list[Event]:
@@ -102,13 +123,18 @@ class Roster:
                 events += self._gone(name, node, now, how="step_ended")
         return events
 
-    def rank_failed(self, now: float) -> None:
+    def rank_failed(self, now: float, *, rank: Rank | None = None, node: NodeName | None = None) -> None:
         """A rank of the attempt has failed: from now on it matters whether the others move."""
-        if self._failed_at is None:
-            self._failed_at = now
+        known = any((failure.rank, failure.node) == (rank, node) for failure in self._failures)
+        if not known and len(self._failures) < _FAILURES:
+            self._failures.append(_Failure(rank, node, now, is_early=not self._ranks))
 
     def tick(self, now: float, *, stall_s: float) -> list[Event]:
-        """What follows from the passing of time alone."""
+        """What follows from the passing of time alone. To be called several times within `silence_s`."""
+        if self._looked_at is not None and now - self._looked_at > self.silence_s / 2:
+            # It is we who slept: what was said meanwhile is still to be read, and nobody was silent for that.
+            self._awake_since = now
+        self._looked_at = now
         return self._silent(now) + self._stalled(now, stall_s)
 
     def heard(self, name: NodeName) -> float | None:
@@ -162,7 +188,7 @@ class Roster:
             if node.last_heard is None and now - node.expected_since > self.expected_s:
                 node.is_reported_silent = True
                 events.append(AgentSilent(at=now, node=name, how="never_heard", last_heard=node.expected_since))
-            elif node.last_heard is not None and now - node.last_heard > self.silence_s:
+            elif node.last_heard is not None and now - max(node.last_heard, self._awake_since) > self.silence_s:
                 node.is_up, node.is_reported_silent = False, True
                 events.append(AgentSilent(at=now, node=name, how="silent", last_heard=node.last_heard))
         return events
@@ -171,7 +197,7 @@ class Roster:
         known = self._ranks.get(beat.rank)
         has_moved = known is None or known.beat.pid != beat.pid or known.beat.count != beat.count
         moved_at = now - beat.age_s if has_moved or known is None else known.moved_at
-        self._ranks[beat.rank] = _Rank(node=node, beat=beat, moved_at=moved_at)
+        self._ranks[beat.rank] = _Rank(node=node, beat=beat, moved_at=moved_at, seen_at=now)
 
     def _first_sight(self, message: Beats, now: float) -> list[Event]:
         if not (message.processes or message.ranks) or message.node in self._seen_on:
@@ -184,15 +210,30 @@ class Roster:
         slowest = min(stepping, default=None)
         if slowest is None or slowest == self._progress:
             return []
-        self._progress = slowest
+        self._progress, self._progress_at = slowest, now
         return [Progressed(at=now, attempt=self.attempt, step=slowest)]
 
     def _stalled(self, now: float, stall_s: float) -> list[Event]:
         living = [rank for rank in self._ranks.values() if rank.beat.is_alive]
-        if self._failed_at is None or self._is_stall_told or not living:
+        self._failures = [failure for failure in self._failures if not self._is_refuted(failure, stall_s)]
+        if not self._failures or self._is_stall_told or not living:
             return []
-        quiet = now - max([self._failed_at, *(rank.moved_at for rank in living)])
+        failed_at = min(failure.at for failure in self._failures)
+        quiet = now - max([failed_at, self._awake_since, *(rank.moved_at for rank in living)])
         if quiet < stall_s:
             return []
         self._is_stall_told = True
         return [Stalled(at=now, attempt=self.attempt, silent_s=quiet)]
+
+    def _is_refuted(self, failure: _Failure, stall_s: float) -> bool:
+        """The failure cannot have been one of our ranks': a check before the training that was allowed to fail."""
+        if self._progress_at - failure.at >= stall_s:
+            return True  # a dead rank's step stays: where even the slowest moves, none is dead
+        if failure.rank is None:
+            return failure.is_early
+        same = self._ranks.get(failure.rank)
+        if same is None:
+            return False
+        if failure.node in {None, same.node}:
+            return same.beat.is_alive and same.seen_at - failure.at > _SKEW_S
+        return failure.is_early  # a launcher's task number, not a rank's

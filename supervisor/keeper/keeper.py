@@ -95,7 +95,7 @@ class Keeper:
         if not self.attempt and (is_late or (self.tries >= FAILED_STARTS and not self.supervisor)):
             self.is_alone, self.finish = True, {"code": None, "signal": min(self.signals)} if self.signals else {}
             if not self.finish:
-                self._start(1, {}, [])
+                self._start(1, {"SUPERVISE_RUN_ID": Path(self.folder).name}, [])  # its mark, to be found and ended by
                 say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
         is_kept = self.supervisor and now - self.heard < SILENT_S and now - self.born > YOUNG_S
         patience_s = ORPHANED_S if self.has_spoken or self.supervisor else 0.0

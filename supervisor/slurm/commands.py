@@ -74,7 +74,9 @@ def shrink(job: JobId, keep: Iterable[NodeName]) -> list[str]:
 
 def comment(job: JobId, text: str) -> list[str]:
     """Set the job's Comment, on one line and cut to `COMMENT_LIMIT`."""
-    return _update(job, Comment=" ".join(text.split())[:COMMENT_LIMIT])
+    # Text from a log may hold a NUL, which no argument can.
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return _update(job, Comment=" ".join(printable.split())[:COMMENT_LIMIT])
 
 
 def exclude(job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iterable[NodeName] = ()) -> list[str]:

@@ -22,6 +22,7 @@ from supervisor.core.events import (
     NodeProbed,
     NodesChecked,
     Progressed,
+    RankFailed,
     RanksSeen,
     Requeued,
     RunStarted,
@@ -55,7 +56,7 @@ from supervisor.core.log_policy import LogPolicy
 from supervisor.core.machine import handle, replay
 from supervisor.core.state import State
 from supervisor.model.facts import Choice, JobFacts, NodeState
-from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, RunId
+from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Verdict
 from supervisor.settings import Settings
@@ -144,9 +145,11 @@ class World:
         self.send(Progressed(at=self.at, attempt=AttemptNo(self.live), step=step))
         return self
 
-    def exit(self, code: int | None = 1, *, signal: int | None = None) -> "World":
-        """The script ends by itself."""
+    def exit(self, code: int | None = 1, *, signal: int | None = None, ranks_fail: bool = True) -> "World":
+        """The script ends by itself; where that is no success, because one of its ranks failed."""
         number, self.live = self.live, 0
+        if ranks_fail and code != 0:
+            self.send(RankFailed(at=self.at, attempt=AttemptNo(number), rank=Rank(0), code=code, signal=signal))
         self.send(AttemptEnded(at=self.at, attempt=AttemptNo(number), code=code, signal=signal))
         return self
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from supervisor.core.events import RankFailed, Stopped
+from supervisor.core.events import RankFailed, SignalReceived, Stopped
 from supervisor.core.instructions import (
     ChooseCheckpoint,
     Collect,
@@ -37,6 +37,34 @@ def test_a_crash_starts_again_on_the_same_nodes() -> None:
     assert world.launches[1].nodes == world.all_nodes
     assert world.launches[1].incident == 1
     assert world.records[0].action == "relaunch"
+
+
+def test_a_script_that_ends_itself_is_not_run_again() -> None:
+    """No rank failed, no step was made: `exit 7` is the script's own word, as it would be to sbatch."""
+    world = World().start().exit(7, ranks_fail=False).settle()
+    assert world.finish is not None
+    assert world.finish.code == 7
+    assert len(world.launches) == 1
+
+
+def test_a_script_that_ends_after_a_signal_decided_so() -> None:
+    """`--signal=B:USR1@60` and a trap that exits: its status is the job's, and nothing is started again."""
+    world = World().start().progress(5)
+    world.send(SignalReceived(at=world.at, number=10))
+    world.exit(5).settle()
+    assert world.finish is not None
+    assert world.finish.code == 5
+    assert len(world.launches) == 1
+    assert not world.records
+
+
+def test_a_rank_that_failed_before_the_signal_is_a_failure() -> None:
+    """A signal explains only what comes after it."""
+    world = World().start().progress(5)
+    world.send(RankFailed(at=world.at, attempt=AttemptNo(1), code=139))
+    world.send(SignalReceived(at=world.at + 1, number=10))
+    world.exit(139).settle()
+    assert len(world.launches) == 2
 
 
 @pytest.mark.parametrize("retry", [Retry.NO, Retry.NEVER, Retry.SKIP])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from supervisor.core.events import AgentSilent, KeeperReported
+from supervisor.core.events import AgentSilent, AttemptStarted, KeeperReported
 from supervisor.core.instructions import LaunchAttempt, ProbeNode, Shrink
 from supervisor.core.machine import replay
 from supervisor.core.state import Stage
@@ -140,6 +140,52 @@ def test_progress_is_recorded_once_a_minute_and_before_decisions() -> None:
         world.progress(second)
     log = [entry for entry in world.log if type(entry).__name__ == "Progressed"]
     assert [entry.step for entry in log] == [0, 60, 120]  # type: ignore[union-attr]  # all are Progressed
-    world.exit(1)
+    world.exit(1, ranks_fail=False)
     assert [type(entry).__name__ for entry in world.log[-2:]] == ["Progressed", "AttemptEnded"]
     assert world.log[-2].step == 149  # type: ignore[union-attr]  # the one held back
+
+
+def _successor() -> World:
+    """The job after one in which attempt 1 ran and a node was lost; nothing has been launched in it yet."""
+    first = World().start().progress(41).kill(node(3)).settle()
+    return World(carried=carried(first.state, first.at), at=first.at + 500).begin()
+
+
+def test_in_a_successor_too_an_unsupervised_attempt_is_adopted() -> None:
+    """The keeper counts from 1 in each job: its own attempt 1 is new, however many the run has behind it."""
+    world = _successor()
+    world.live = world.last_attempt = 1
+    world.send(AttemptStarted(at=world.at, attempt=AttemptNo(1), pid=4711))
+    world.run(120)
+    assert world.state.stage is Stage.RUNNING
+    assert world.finish is None
+    assert not world.launches
+    assert world.state.next_attempt == 2
+    world.exit(0)
+    assert world.finish is not None
+    assert world.finish.code == 0
+
+
+def test_an_attempt_that_the_keeper_began_before_our_order_came_is_adopted() -> None:
+    """Its order is refused since a script runs: that script is the job's attempt, and it is never ended for it."""
+    first = World().start().exit(1).settle().ranks().kill(node(3)).settle()
+    world = World(carried=carried(first.state, first.at), at=first.at + 500, silent_hands={LaunchAttempt})
+    world.begin().settle()
+    assert world.state.stage is Stage.LAUNCHING
+    world.live = world.last_attempt = 1
+    world.send(AttemptStarted(at=world.at, attempt=AttemptNo(1), pid=4711))
+    world.run(120)
+    assert world.state.stage is Stage.RUNNING
+    assert world.finish is None
+    assert world.state.next_attempt == 4
+
+
+def test_the_attempt_before_is_not_adopted_again() -> None:
+    """A supervisor killed while it launches finds the ended attempt before: the launch is ordered again."""
+    world = World().start().progress(4).exit(1)
+    world.silent_hands = {LaunchAttempt}
+    world.settle()
+    assert world.state.stage is Stage.LAUNCHING
+    world.silent_hands = set()
+    world.restart().settle()
+    assert [order.attempt for order in world.launches] == [1, 2, 2]

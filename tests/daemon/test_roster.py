@@ -89,6 +89,7 @@ def test_a_stall_needs_a_failed_rank_and_living_ones_that_stand_still(roster: Ro
     roster.beats(_beats(_N1, _beat(0, step=1, count=1), _beat(1, step=1, count=1)), 1.0)
     assert not any(isinstance(event, Stalled) for event in roster.tick(1.9, stall_s=0.5))
     roster.rank_failed(2.0)
+    assert not any(isinstance(event, Stalled) for event in roster.tick(2.45, stall_s=0.5))
     roster.beats(_beats(_N1, _beat(0, step=2, count=2), _beat(1, is_alive=False, step=1, count=1)), 3.0)
     assert not any(isinstance(event, Stalled) for event in roster.tick(3.4, stall_s=0.5))
     assert sum(isinstance(event, Stalled) for event in roster.tick(3.6, stall_s=0.5)) == 1
@@ -108,3 +109,53 @@ def test_a_node_that_left_is_forgotten(roster: Roster) -> None:
     roster.expect([_N2], 2.0)
     assert roster.beats(_beats(_N1), 3.0) == []
     assert all(event.node != _N1 for event in roster.tick(9.0, stall_s=5) if isinstance(event, AgentSilent))
+
+
+def test_a_check_that_was_allowed_to_fail_breaks_nothing(roster: Roster) -> None:
+    """A task failed in a step before; the rank of that number lives, and takes its time with the first step."""
+    roster.rank_failed(1.0, rank=Rank(0), node=_N1)
+    for second in range(5, 60):
+        roster.beats(_beats(_N1, _beat(0, phase="setup")), float(second))
+        assert not [event for event in roster.tick(float(second), stall_s=5.0) if isinstance(event, Stalled)]
+
+
+def test_a_launchers_failed_check_breaks_nothing(roster: Roster) -> None:
+    """A task's number is no rank's where a launcher starts several ranks in each: told by the node."""
+    roster.rank_failed(1.0, rank=Rank(1), node=_N2)
+    for second in range(5, 30):
+        roster.beats(_beats(_N1, _beat(0, phase="setup"), _beat(1, phase="setup")), float(second))
+        assert not [event for event in roster.tick(float(second), stall_s=5.0) if isinstance(event, Stalled)]
+
+
+def test_a_failure_after_which_all_go_on_is_forgotten(roster: Roster) -> None:
+    """Where the slowest of all ranks moves for seconds, none is dead: a long checkpoint later is no standstill."""
+    roster.beats(_beats(_N1, _beat(0, step=1, count=1)), 1.0)
+    roster.rank_failed(2.0)
+    for second in range(3, 10):
+        roster.beats(_beats(_N1, _beat(0, step=second, count=second)), float(second))
+    for second in range(10, 40):
+        roster.beats(_beats(_N1, _beat(0, step=9, count=9, phase="checkpoint")), float(second))
+        assert not [event for event in roster.tick(float(second), stall_s=5.0) if isinstance(event, Stalled)]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_ranks_that_wait_for_one_that_crashed_at_its_start_stand_still(roster: Roster, *, is_known: bool) -> None:
+    """The failed rank never beat, or its process is seen to be gone: the others wait for nothing."""
+    roster.rank_failed(1.0, rank=Rank(3), node=_N1)
+    gone = (_beat(3, phase="setup", is_alive=False),) if is_known else ()
+    told = []
+    for second in range(2, 12):
+        roster.beats(_beats(_N1, _beat(0, phase="setup"), *gone), float(second))
+        told += [event for event in roster.tick(float(second), stall_s=5.0) if isinstance(event, Stalled)]
+    assert len(told) == 1
+
+
+def test_a_supervisor_that_slept_holds_nobody_silent(roster: Roster) -> None:
+    """After a pause of its own, what was said meanwhile is read before silence is judged."""
+    roster.beats(_beats(_N1), 1.0)
+    roster.tick(1.1, stall_s=5)
+    assert roster.tick(9.0, stall_s=5) == []
+    roster.beats(_beats(_N1), 9.1)
+    assert roster.tick(9.2, stall_s=5) == []
+    silent = [event for now in (10.0, 11.0, 11.5) for event in roster.tick(now, stall_s=5)]
+    assert [type(event) for event in silent] == [AgentSilent]

@@ -7,7 +7,7 @@ import pytest
 from story.job import Job
 from story.waiting import wait_for
 
-from tests.e2e.user import User
+from tests.e2e.user import User, reference
 
 pytestmark = pytest.mark.cluster
 
@@ -65,14 +65,17 @@ def test_a_cancel_before_the_first_attempt_starts_nothing(alice: User) -> None:
     _nothing_is_left(alice, job)
 
 
-def test_a_time_limit_is_no_fault(alice: User) -> None:
-    """Slurm ends the job: a planned end, and nobody starts it again."""
-    job = alice.trains(sbatch=["-N2", "--time=1"], steps=6000)
-    job.wait_checkpoint()
-    assert job.wait_ended(170)["JobState"] == "TIMEOUT"
-    _nothing_is_left(alice, job)
-    assert [incident["verdict"]["cause"] for incident in job.run.incidents()] in ([], ["walltime"])
-    assert "walltime" in alice.asks("why", job.job_id).stdout
+def test_at_the_time_limit_another_job_goes_on(alice: User) -> None:
+    """A planned end: no incident on anybody's account, and the run goes on from its checkpoint in a job of its own."""
+    job = alice.trains("--step-seconds", "0.3", sbatch=["-N2", "--time=1"], steps=270)
+    assert job.wait_ended(120)["JobState"] == "TIMEOUT"
+    (successor,) = wait_for(alice.queue, "a successor", 60)
+    after = alice.adopts(successor)
+    assert after.wait_ended()["JobState"] == "COMPLETED"
+    assert alice.result() == {"step": 270, "sha256": reference(270), "attempt": 2}
+    (incident,) = after.run.incidents()
+    assert (incident["verdict"]["cls"], incident["verdict"]["cause"]) == ("planned", "walltime")
+    assert alice.queue() == []
 
 
 def test_the_signal_before_the_time_limit_reaches_the_script(alice: User) -> None:

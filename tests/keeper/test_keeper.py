@@ -203,9 +203,9 @@ def test_a_supervisor_that_speaks_is_left_alone(bench: Bench) -> None:
 def test_a_supervisor_that_cannot_start_costs_only_supervision(bench: Bench) -> None:
     """After five failed starts the script runs as plain sbatch would run it, and says so; its status is the job's."""
     bench.supervisor(_BROKEN)
-    bench.script("echo attempt $SUPERVISE_ATTEMPT; exit 8\n")
+    bench.script("echo attempt $SUPERVISE_ATTEMPT of $SUPERVISE_RUN_ID; exit 8\n")
     code, out, err = bench.run(BACKOFF_S=(0.0, 0.02, 0.02, 0.02, 0.02, 300.0))
-    assert (code, out) == (8, "attempt 1\n")
+    assert (code, out) == (8, "attempt 1 of run-abc12\n"), "the marks by which a later supervisor finds its processes"
     assert "the script runs without one" in err
     assert len(list(bench.folder.glob("generation-*"))) >= 5
 

@@ -1,7 +1,7 @@
 """One job of alice on a testbed: submitting it, watching it, reading what it left."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from story.run_folder import RunFolder, tail, text_of
+from story.run_folder import Json, RunFolder, tail, text_of
 from story.waiting import wait_for
 
 LIVING = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
@@ -109,6 +109,15 @@ class Job:
             return newest if newest >= step else None
 
         return wait_for(reached, f"step {step}", deadline_s)
+
+    def wait_incident(self, wanted: Callable[[Json], bool], deadline_s: float = 60.0) -> Json:
+        """The newest incident, once there is one that is as wanted."""
+
+        def newest() -> Json | None:
+            found = self.run.incidents()
+            return found[-1] if found and wanted(found[-1]) else None
+
+        return wait_for(newest, "such an incident", deadline_s)
 
     def attempt_nodes(self) -> list[str]:
         """The nodes of the attempt at hand, as the supervisor says."""

@@ -1,9 +1,10 @@
 """Questions: to Slurm about job and nodes, and to a node's slurmd directly."""
 
 import asyncio
-import logging
 import os
 from contextlib import suppress
+
+import structlog
 
 from supervisor.core.events import NodeProbed, SlurmReported
 from supervisor.core.instructions import AskSlurm, ProbeNode
@@ -11,7 +12,7 @@ from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
 from supervisor.model.ids import NodeName
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _PROBE_S = 0.8
 _HEARD_S = 1.6
@@ -26,7 +27,7 @@ async def ask_slurm(world: World, _: AskSlurm) -> SlurmReported:
             job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
             nodes = await world.slurm.nodes(world.around.nodes, deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm, TimeoutError) as exc:
-        _log.info("slurm.no_answer reason=%s", exc)
+        _log.info("slurm.no_answer", reason=exc)
         return SlurmReported(at=world.clock(), job=None)
     return SlurmReported(at=world.clock(), job=job, nodes=nodes)
 

@@ -1,7 +1,8 @@
 """Gathers the bundle of one incident into its folder, and diagnoses it."""
 
 import asyncio
-import logging
+
+import structlog
 
 from supervisor.core.events import Diagnosed, SlurmReported
 from supervisor.core.instructions import AskSlurm, Collect
@@ -15,7 +16,7 @@ from supervisor.model.base import encode
 from supervisor.model.ids import NodeName, Rank
 from supervisor.model.wire import Beats, RankBeat
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _LAST_LINES_S = 0.3
 """For the lines that srun and slurmstepd write when a task has ended."""
@@ -57,7 +58,7 @@ async def _last_lines(world: World) -> None:
                     world.post(event)
                 quiet = quiet + 1 if world.output.count == before else 0
     except TimeoutError:
-        _log.info("collect.cut what=output that does not become quiet")
+        _log.info("collect.cut", what="output that does not become quiet")
 
 
 def _facts(order: Collect, said: SlurmReported | None) -> Facts:

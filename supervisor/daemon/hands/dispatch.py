@@ -1,10 +1,10 @@
 """Which hand carries out which instruction, and the task it runs in."""
 
 import asyncio
-import functools
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+import structlog
 
 from supervisor.core.events import Event
 from supervisor.core.instructions import (
@@ -37,7 +37,7 @@ from supervisor.daemon.hands.stop import stop
 from supervisor.daemon.hands.submit import cancel_job, requeue, submit
 from supervisor.daemon.world import World
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 Deed = Callable[[World, Any], Coroutine[Any, Any, Event | None]]
 """A hand: takes its own kind of instruction, which the table below pairs it with."""
@@ -63,9 +63,10 @@ class Hands:
             Shrink: shrink,
             Submit: submit,
             Requeue: requeue,
-            CancelJob: cancel_job,
-            Finish: functools.partial(finish, commenter=commenter),
+            CancelJob: self._cancel,
+            Finish: self._finish,
         }
+        self._cancelling: set[asyncio.Task[None]] = set()
 
     def carry_out(self, order: Instruction) -> None:
         """Begin; the answer comes as an event."""
@@ -82,15 +83,28 @@ class Hands:
             case _:
                 world.keeper.busy(_BUSY_S)
                 name = type(order).__name__
-                _log.info("hands.begin order=%s", name)
+                _log.info("hands.begin", order=name)
                 deed = self._deeds[type(order)](world, order)
                 self._group.create_task(self._answered(deed, name), name=f"hand[{name}]")
+
+    async def _cancel(self, world: World, order: CancelJob) -> None:
+        """Cancel a successor, known to `_finish` until that is done."""
+        task = asyncio.create_task(cancel_job(world, order), name="cancel_job")
+        self._cancelling.add(task)
+        await task
+        self._cancelling.discard(task)
+
+    async def _finish(self, world: World, order: Finish) -> None:
+        """The last act, after a cancel under way: with the keeper everything of ours ends, and a successor lived on."""
+        if self._cancelling:
+            await asyncio.wait(self._cancelling, timeout=world.settings.slurm_deadline_s)
+        await finish(world, order, self._commenter)
 
     async def _answered(self, deed: Coroutine[Any, Any, Event | None], name: str) -> None:
         try:
             event = await deed
         except Exception:  # noqa: BLE001  # a whole component: a hand that breaks must not take the supervisor with it
-            _log.exception("hands.broke order=%s", name)
+            _log.exception("hands.broke", order=name)
             return  # the machine's own deadline for this stage takes over
         if event is not None:
             self._world.post(event)

@@ -1,13 +1,14 @@
 """The job's last act: say it where Slurm keeps it, then let the keeper exit with the user's status."""
 
 import asyncio
-import logging
+
+import structlog
 
 from supervisor.core.instructions import Finish
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.world import World
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _LAST_WORDS_S = 3.0
 """For the last Comment, record and status: the exit status must not wait for a dead filesystem or a busy Slurm."""
@@ -22,7 +23,12 @@ async def finish(world: World, order: Finish, commenter: Commenter) -> None:
             await commenter.flush()
             await world.writer.flushed(_LAST_WORDS_S)
     except TimeoutError:
-        _log.warning("finish.cut what=last words after %.0f s", _LAST_WORDS_S)
+        _log.warning("finish.cut", what="last words", after_s=_LAST_WORDS_S)
+    finally:
+        _tell_keeper(world, order)  # whatever broke: nobody would ever order it again, and the job would hang
+
+
+def _tell_keeper(world: World, order: Finish) -> None:
     is_unknown = order.code is None and order.signal is None
     if order.handed_over or is_unknown:
         # Dependents with afterok must not start while another job goes on with the run.

@@ -1,17 +1,18 @@
 """Starts the script through the keeper, with the environment of this attempt."""
 
 import json
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
+
+import structlog
 
 from supervisor.core.instructions import LaunchAttempt
 from supervisor.daemon.world import World
 from supervisor.slurm.environment import DEFAULT_PATH, Attempt, Shim, attempt_environment, parse_environ
 from supervisor.slurm.shim import install_shim
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 def launch(world: World, order: LaunchAttempt) -> None:
@@ -48,7 +49,7 @@ def _shim(world: World, base: Mapping[str, str]) -> Shim | None:
     try:
         return install_shim(world.folder / "shim", path=base.get("PATH", DEFAULT_PATH))
     except OSError as exc:
-        _log.warning("shim.not_installed reason=%s", exc)
+        _log.warning("shim.not_installed", reason=exc)
         return None
 
 

@@ -1,11 +1,13 @@
 """What is said and kept: lines in the job's output, Slurm's Comment, incident records."""
 
 import asyncio
-import logging
 import os
+
+import structlog
 
 from supervisor.core.instructions import KeepRecord
 from supervisor.daemon.clock import Clock
+from supervisor.daemon.redact import redacted
 from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
 from supervisor.ledger.bounds import enforce
@@ -14,7 +16,7 @@ from supervisor.model.base import encode
 from supervisor.model.ids import JobId
 from supervisor.slurm.backend import Backend
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 _STDERR = 2
 COMMENT_EVERY_S = 5.0
@@ -46,8 +48,8 @@ class Commenter:
         self._changed = asyncio.Event()
 
     def want(self, text: str) -> None:
-        """The Comment should read so, soon."""
-        self._wanted = text
+        """The Comment should read so, soon. Everybody on the cluster can read it, and a summary may quote a log."""
+        self._wanted = redacted(text)
         self._changed.set()
 
     async def run(self) -> None:
@@ -68,5 +70,5 @@ class Commenter:
         try:
             await self._slurm.update_comment(self._job, text, deadline_s=self._deadline_s)
         except (SlurmFailed, NoSlurm) as exc:
-            _log.info("comment.refused reason=%s", exc)
+            _log.info("comment.refused", reason=exc)
         self._set = text

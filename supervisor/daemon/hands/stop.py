@@ -31,6 +31,8 @@ _STEPS_S = 3.0
 """For Slurm to forget steps whose tasks are gone."""
 _STEPS_LOST_S = 1.0
 """With a lost node that stays in the job: Slurm keeps its step until it notices."""
+_STEPS_READ_S = 10.0
+"""Where sattach has read them: slurmstepd holds a step for 2.3 s for each group of its tasks that ended together."""
 _POLL_S = 0.1
 _PAUSE_S = 0.8
 
@@ -110,7 +112,7 @@ class _Stop:
 
         Cancelled again and again: a step that hangs on a dead node ends only once the node has left the job.
         """
-        ends = asyncio.get_running_loop().time() + (_STEPS_LOST_S if self._order.lost else _STEPS_S)
+        ends = asyncio.get_running_loop().time() + self._steps_s()
         pause = _POLL_S
         while True:
             try:
@@ -122,6 +124,11 @@ class _Stop:
                 return None
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_S)
+
+    def _steps_s(self) -> float:
+        if self._order.lost:
+            return _STEPS_LOST_S
+        return _STEPS_READ_S if self._world.rank_lines.has_read else _STEPS_S
 
     async def _users_steps(self) -> list[str]:
         if not self._world.around.is_slurm:

@@ -1,11 +1,11 @@
 """Hands the run on: to a successor without the bad nodes, or back to Slurm's queue."""
 
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
@@ -16,11 +16,11 @@ from supervisor.model.base import encode
 from supervisor.model.facts import JobFacts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.environment import parse_environ
-from supervisor.slurm.hostlist import expand
+from supervisor.slurm.hostlist import compress, expand
 from supervisor.slurm.resubmit import resubmit
 from supervisor.slurm.successor import Circumstances, Successor, affordable, successor
 
-_log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 
 async def submit(world: World, order: Submit) -> Submitted:
@@ -69,7 +69,7 @@ async def cancel_job(world: World, order: CancelJob) -> None:
     try:
         await world.slurm.cancel_job(order.job_id, deadline_s=world.settings.slurm_deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
-        _log.warning("successor.not_cancelled job=%s reason=%s", order.job_id, exc)
+        _log.warning("successor.not_cancelled", job=order.job_id, reason=exc)
 
 
 def _after(wanted: Successor, world: World, order: Submit) -> Successor:
@@ -95,7 +95,7 @@ async def _plan(world: World, exclude: tuple[NodeName, ...]) -> Successor:
         spares=world.settings.spares,
     )
     if room.dropped:
-        _log.warning("submit.exclusions_dropped nodes=%s usable=%d", ",".join(room.dropped), room.usable)
+        _log.warning("submit.exclusions_dropped", nodes=compress(room.dropped), usable=room.usable)
     at = Circumstances(
         env=env,
         script=(world.folder / SUBMITTED / world.run.script_name).read_text(encoding="utf-8", errors="surrogateescape"),

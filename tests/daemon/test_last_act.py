@@ -1,0 +1,124 @@
+"""The job's end reaches the keeper whatever breaks, after what must come before it; and it tells no secrets."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from supervisor.core.instructions import CancelJob, Finish
+from supervisor.daemon.hands.check import Checker
+from supervisor.daemon.hands.dispatch import Hands
+from supervisor.daemon.hands.finish import finish
+from supervisor.daemon.hands.record import Commenter
+from supervisor.daemon.redact import redacted
+from supervisor.daemon.world import World
+from supervisor.model.ids import JobId
+from supervisor.settings import Settings
+from supervisor.slurm.commands import comment
+
+
+class _Slurm:
+    """Takes Comments, or breaks at them, and cancels jobs when it is let."""
+
+    def __init__(self, told: list[str], *, is_broken: bool = False) -> None:
+        self._told = told
+        self._is_broken = is_broken
+        self.may_cancel = asyncio.Event()
+        self.comments: list[str] = []
+
+    async def update_comment(self, _job: JobId, text: str, *, deadline_s: float) -> None:
+        if self._is_broken:
+            raise ValueError(f"nobody expects this within {deadline_s} s")
+        self.comments.append(text)
+
+    async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
+        async with asyncio.timeout(60 * deadline_s):
+            await self.may_cancel.wait()
+        self._told.append(f"cancelled {job}")
+
+
+class _Flushed:
+    async def flushed(self, _deadline_s: float) -> bool:
+        return True
+
+
+def _world(told: list[str], slurm: _Slurm) -> World:
+    def over(*, code: int | None, signal: int | None) -> None:
+        told.append(f"finish {code} {signal}")
+
+    keeper = SimpleNamespace(finish=over, busy=lambda _: None)
+    made = SimpleNamespace(keeper=keeper, writer=_Flushed(), slurm=slurm, settings=Settings(), post=told.append)
+    return cast("World", made)
+
+
+def _commenter(slurm: _Slurm) -> Commenter:
+    return Commenter(cast("Any", slurm), JobId("7"), lambda: 0.0, deadline_s=1.0)  # a part of the backend
+
+
+async def test_the_exit_status_reaches_the_keeper_though_the_last_words_break() -> None:
+    """Nobody orders the end a second time: without it the job would hang until its time limit."""
+    told: list[str] = []
+    slurm = _Slurm(told, is_broken=True)
+    with pytest.raises(ValueError, match="nobody expects"):
+        await finish(_world(told, slurm), Finish(code=3, reason="over"), _commenter(slurm))
+    assert told == ["finish 3 None"]
+
+
+async def test_a_successor_is_cancelled_before_the_job_ends() -> None:
+    """With the keeper everything of ours ends: a scancel that was only begun would be lost, and the successor live."""
+    told: list[str] = []
+    slurm = _Slurm(told)
+    async with asyncio.TaskGroup() as group:
+        hands = Hands(_world(told, slurm), group, Checker(cast("Any", None)), _commenter(slurm))  # nothing is checked
+        hands.carry_out(CancelJob(job_id=JobId("8")))
+        hands.carry_out(Finish(code=0, reason="cancelled"))
+        await asyncio.sleep(0.1)
+        assert told == []
+        slurm.may_cancel.set()
+    assert told == ["cancelled 8", "finish 0 None"]
+
+
+async def test_a_comment_tells_no_secret() -> None:
+    """Everybody on the cluster reads Comments."""
+    slurm = _Slurm([])
+    commenter = _commenter(slurm)
+    commenter.want("supervise: OSError: https://me:hunter2@hub.example/x")
+    await commenter.flush()
+    assert slurm.comments == ["supervise: OSError: https://me:***@hub.example/x"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WANDB_API_KEY=0123456789abcdef",
+        "{'token': 'abcd-efgh'}",
+        "Authorization: Bearer abc.def.ghi",
+        "login --password swordfish",
+        "refused hf_abcdefghijklmnop",
+        "key 0123456789abcdef0123456789abcdef01234567",
+    ],
+)
+def test_what_looks_like_a_secret_goes(text: str) -> None:
+    """Passwords, tokens and keys become stars."""
+    hidden = redacted(text)
+    assert "***" in hidden
+    assert not any(part in hidden for part in ("0123456789", "abcd-efgh", "abc.def", "swordfish", "hf_abc"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node003 does not answer (silent 2.6 s, slurmd refuses): hardware/node_unreachable. Stopping attempt 1.",
+        "attempt 2 starts on node001 and node002, from step 250 (/scratch/me/ckpt/step_00000250)",
+        "software/python_exception on rank 37 (node003) at train.py:12 in main: ValueError: bad token 50257",
+    ],
+)
+def test_ordinary_words_stay(text: str) -> None:
+    """A Comment must still say what happened."""
+    assert redacted(text) in {text, text.replace("50257", "***")}
+
+
+def test_a_comment_is_always_an_argument() -> None:
+    """A log with a hole (NULs) or bytes that are no text must not break the call."""
+    assert comment(JobId("7"), "bad\0line\udce9 \x1b[31mred")[-1] == "Comment=bad line [31mred"
