@@ -31,7 +31,7 @@ class Settings(Fact, frozen=True, kw_only=True):
 
     The latter costs: Slurm then tells srun of a task's end 2.3 s later (as often as tasks of a node end apart from each
     other), so a healthy job ends 2.3 s later and a relaunch takes 5.4 s instead of 0.5 s; and it adds lines like
-    `slurmstepd: error: Failed to send MESSAGE_TASK_EXIT` to the output.
+    `slurmstepd: error: Failed to send MESSAGE_TASK_EXIT` to the output. Who prints over 1 MB in 2 s gets no labels.
     """
     stop_grace_s: float = 5.0
     """Between TERM and KILL when an attempt is stopped."""

@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from supervisor.agent.lease import Lease
+from supervisor.agent.only_one import name_of, replace_older
 from supervisor.agent.processes import NO_JOB, Scanner
 from supervisor.agent.service import Agent, Senses
 from supervisor.agent.watcher import Watcher
@@ -40,7 +42,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"supervise agent: {error}", file=sys.stderr)  # noqa: T201
         return 2
     step_back()
-    asyncio.run(_run(config, node, link))
+    held = replace_older(name_of(config.run_id, config.job_id, node))
+    if held is None:
+        print(f"supervise agent: another one may be at work on {node}", file=sys.stderr)  # noqa: T201
+    with held or nullcontext():
+        asyncio.run(_run(config, node, link))
     return 0
 
 

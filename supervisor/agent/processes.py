@@ -1,6 +1,7 @@
 """Which processes on this node belong to the run: by the marks in their environment, or by their parents'."""
 
 import os
+import re
 import signal
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,6 +16,8 @@ _LOOKS: Final = 5
 slurmstepd starts still has slurmstepd's environment and owner."""
 _NO_STEP: Final = 0xFFFF_FFF0
 """Slurm's own step ids (batch, extern, interactive) lie above this."""
+
+_CGROUP: Final = re.compile(rb"/job_(\d+)/step_(\w+)")
 
 NO_JOB: Final = JobId("0")
 """Outside Slurm; the ranks then have no `SLURM_JOB_ID`."""
@@ -130,11 +133,18 @@ class Scanner:
 
     def _marks_of(self, pid: int) -> _Marks | None:
         if pid in self.unreadable:
-            return None
+            return self._marks_by_cgroup(pid)
         self.reading = pid
         text = self._environment(pid)
         self.reading = None
         return parse_marks(dict(_words(text)), self._marks)
+
+    def _marks_by_cgroup(self, pid: int) -> _Marks | None:
+        """Slurm's cgroup names job and step, and can be read whatever the process hangs in. Of the oldest attempt."""
+        found = _CGROUP.search(self._read(f"{pid}/cgroup"))
+        if found is None or not self._marks[b"SLURM_JOB_ID"] or found[1] != self._marks[b"SLURM_JOB_ID"]:
+            return None
+        return _Marks(AttemptNo(0), is_task=found[2].isdigit())
 
     def _environment(self, pid: int) -> bytes:
         """The first thread's, or where that has ended already, another's."""

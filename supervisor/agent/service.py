@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -139,11 +140,15 @@ class Agent:
         return await lease.is_renewed(deadline_s=deadline_s) or await lease.is_slurmd_there(deadline_s=deadline_s)
 
     async def _fence(self) -> None:
-        doomed = await self._senses.watcher.look()
-        if not doomed:
+        try:
+            doomed = await self._senses.watcher.look()
+            if not doomed:
+                return
+            command = StopRanks(ask="fence", attempt=_ALL, grace_s=0.0)
+            left = await stop_ranks(command, node=self._node, scan=self._senses.watcher.look, send=send_signal)
+        except TimeoutError as error:
+            _complain("fence", error)  # and again at the next look at the lease
             return
-        command = StopRanks(ask="fence", attempt=_ALL, grace_s=0.0)
-        left = await stop_ranks(command, node=self._node, scan=self._senses.watcher.look, send=send_signal)
         killed = len(doomed) - len(left.left)
         print(f"supervise: {self._node} is cut off: killed {killed} processes", file=sys.stderr, flush=True)  # noqa: T201
         fenced = Fenced(node=self._node, at=time.time(), attempt=self._attempt, killed=max(0, killed))
@@ -152,20 +157,24 @@ class Agent:
     async def _clear_away(self) -> None:
         """Take the beat pages away, unless ranks go on living: then the next agent needs them."""
         ends = time.monotonic() + _LEAVE_S
-        while await self._senses.watcher.look():
-            if time.monotonic() > ends:
-                self._senses.pages.close()
-                return
+        while time.monotonic() < ends:
+            with suppress(TimeoutError):
+                if not await self._senses.watcher.look():
+                    self._senses.pages.remove()
+                    return
             await asyncio.sleep(0.1)
-        self._senses.pages.remove()
+        self._senses.pages.close()
 
 
 async def _kept_up(name: str, part: Callable[[], Awaitable[None]]) -> None:
+    told = ""
     while True:
         try:
             await part()
         except Exception as error:  # noqa: BLE001 - around a whole part: the others must not end with it
-            _complain(name, error)
+            if told != repr(error):  # all agents write to one file, and this may go on for days
+                told = repr(error)
+                _complain(name, error)
             await asyncio.sleep(_AGAIN_S)
 
 

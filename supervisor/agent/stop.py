@@ -56,20 +56,28 @@ async def stop_ranks(
     clock: Callable[[], float] = time.monotonic,
     kill_wait_s: float = KILL_WAIT_S,
 ) -> Stopped:
-    """TERM, after the grace KILL, until scans find nothing; the answer names who is left. Ends in time always."""
+    """TERM, after the grace KILL, until scans find nothing; the answer names who is left. Ends in time always.
+
+    Raises `TimeoutError` where scans hang to the end and nobody knows who is left.
+    """
     told = _Told()
     killing_from = clock() + command.grace_s
-    quiet = 0
+    quiet, left = 0, list[Process]()
     while True:
-        left = targets(command, await scan())
-        quiet = 0 if left else quiet + 1
+        try:
+            left = targets(command, await scan())
+            quiet = 0 if left else quiet + 1
+        except TimeoutError:
+            quiet = 0  # a scan that hung has seen nothing; the next one goes around what it hung on
         now = clock()
-        if quiet >= _QUIET_SCANS or now >= killing_from + kill_wait_s:
+        if quiet >= _QUIET_SCANS or (left and now >= killing_from + kill_wait_s):
             return _answer(command, node, left)
+        if now >= killing_from + kill_wait_s:
+            raise TimeoutError(f"the processes on {node} could not be looked through")
         for process in left:
             for number in told.signals(process, is_grace_over=now >= killing_from):
                 send(process, number)
-        await asyncio.sleep(_PAUSE_S if left else 0)
+        await asyncio.sleep(0 if quiet else _PAUSE_S)
 
 
 def _answer(command: StopRanks, node: NodeName, left: Iterable[Process]) -> Stopped:

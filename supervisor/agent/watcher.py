@@ -1,6 +1,7 @@
 """Scans that never hold the agent up: a process stuck in the kernel can hold whoever reads its environment."""
 
 import asyncio
+from contextlib import suppress
 
 from supervisor.agent.processes import Process, Scanner
 from supervisor.telemetry.aside import aside
@@ -21,11 +22,12 @@ class Watcher:
     async def glance(self) -> tuple[Process, ...]:
         """The run's processes now; those of the last scan when this one hangs or another goes on."""
         if not self._lock.locked():
-            await self._scan(is_thorough=False, deadline_s=_DEADLINE_S)
+            with suppress(TimeoutError):
+                await self._scan(is_thorough=False, deadline_s=_DEADLINE_S)
         return self._last
 
     async def look(self) -> tuple[Process, ...]:
-        """The run's processes by a thorough scan, for decisions on who is left."""
+        """The run's processes by a thorough scan, for decisions on who is left. Raises `TimeoutError` when it hangs."""
         await self._scan(is_thorough=True, deadline_s=_THOROUGH_DEADLINE_S)
         return self._last
 
@@ -39,3 +41,4 @@ class Watcher:
                 # Its thread stays in the kernel until the process gets unstuck; the next scan goes around it.
                 if (stuck := self._scanner.reading) is not None:
                     self._scanner.unreadable.add(stuck)
+                raise

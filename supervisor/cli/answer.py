@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from supervisor import __version__
+from supervisor.version import VERSION
 
 SCHEMA = 1
 
@@ -24,6 +24,6 @@ def json_answer(
 
     `cluster` is empty where Slurm did not name one, `log` is the run's event log. `more` is the command's own.
     """
-    head = {"schema": SCHEMA, "version": __version__, "cluster": cluster, "job_id": job_id, "run_id": run_id}
+    head = {"schema": SCHEMA, "version": VERSION, "cluster": cluster, "job_id": job_id, "run_id": run_id}
     body = {"log": log, "conclusion": conclusion, "blockers": list(blockers)}
     return msgspec.json.encode({**head, **body, **more}).decode()

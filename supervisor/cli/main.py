@@ -57,9 +57,9 @@ def _setting_options() -> list[click.Parameter]:
 
 def _version(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        from supervisor import __version__
+        from supervisor.version import VERSION
 
-        click.echo(f"supervise {__version__}")
+        click.echo(f"supervise {VERSION}")
         ctx.exit()
 
 

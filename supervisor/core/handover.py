@@ -13,8 +13,9 @@ from supervisor.core.turn import Turn
 from supervisor.core.wording import decision, names, planned_action
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 
-_SUBMITS: Final = 3
-"""Orders for a submission whose end nobody knows: the hands look for the job before they ask again."""
+_SUBMITS: Final = 10
+"""Orders for a submission whose end nobody knows, half a minute each: so long slurmctld may be away. The hands look
+for the job before they ask again."""
 
 
 def no_nodes(turn: Turn) -> None:

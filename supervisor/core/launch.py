@@ -1,5 +1,6 @@
 """From nothing to a running attempt: leave, check, choose, launch. `go_on` does the next thing that is missing."""
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -73,16 +74,19 @@ def chosen(turn: Turn, event: CheckpointChosen) -> None:
         go_on(turn)
 
 
-def take_out(turn: Turn) -> bool:
+def take_out(turn: Turn, *, only: Collection[NodeName] | None = None) -> bool:
     """Begin to take unfit nodes out of the job, one order at a time; whether one is under way now.
 
     A dead node that stays would end the whole job as soon as Slurm notices, even if the attempt does not use it.
+    `only`: none but these, while the attempt is being stopped. A node that answers must stay until it has proven that
+    nothing lives there: its leaving ends its agent, and no signal reaches it any more.
     """
     if turn.state.shrinking:
         return True
     # What still runs on a node ends with its leaving: an attempt that is not being stopped keeps its nodes.
     used = turn.attempt.nodes if turn.state.stage is Stage.RUNNING else ()
     drop = () if turn.is_observing else tuple(node for node in leaving(turn.state) if node not in used)
+    drop = tuple(node for node in drop if only is None or node in only)
     if drop:
         turn.set(shrinking=drop)
         turn.do(shrink_order(turn))

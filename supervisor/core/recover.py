@@ -155,7 +155,7 @@ def order_stop(turn: Turn) -> None:
     turn.change_attempt(is_stopping=attempt.is_stopping or attempt.exit is None)
     if turn.incident.record.action.startswith("relaunch"):
         # Beside the stop: Slurm keeps the step of a dead node, and its resources, until the node has left the job.
-        launch.take_out(turn)
+        launch.take_out(turn, only=watch.lost_of_attempt(turn))
     turn.do(stop_order(turn))
 
 

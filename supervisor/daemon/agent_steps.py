@@ -12,6 +12,7 @@ import structlog
 from supervisor.daemon.clock import Clock
 from supervisor.model.ids import NodeName
 from supervisor.slurm.hostlist import compress
+from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -19,6 +20,8 @@ _BACKOFF_S = (0.0, 5.0, 15.0, 60.0, 300.0)
 """Between starts on one node; begins again once the node was heard."""
 _END_S = 1.5
 """For the agents to leave, at the end of the job."""
+_OPEN_S = 5.0
+"""For the log in the run folder to open."""
 _FRESH_S = 10.0
 """A step started this recently is still coming up: nobody starts a second one on its nodes."""
 
@@ -112,7 +115,8 @@ class AgentSteps:
             await asyncio.wait(self._watching, timeout=2.0)
 
     async def _spawn(self, nodes: Sequence[NodeName]) -> asyncio.subprocess.Process:
-        errors = os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        errors = await aside(lambda: os.open(self._log_path, flags, 0o600), deadline_s=_OPEN_S, name="agent_log")
         try:
             # A session of its own: the step must outlive a supervisor that is killed.
             return await asyncio.create_subprocess_exec(

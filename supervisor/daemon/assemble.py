@@ -35,6 +35,7 @@ from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
 from supervisor.slurm.client import Slurm
 from supervisor.slurm.facts import SlurmConfig
+from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
 _T = TypeVar("_T")
@@ -89,7 +90,8 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     address = f"{host}:{port}" if port else ""
     roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
     roster.expect(basics.around.nodes, basics.clock())
-    files = await _agent_files(basics, bus, address, await runtime)
+    folders = await _folders(basics.run, basics.settings)
+    files = await _agent_files(basics, bus, address, await runtime, folders)
     world = World(
         folder=basics.folder,
         run=basics.run,
@@ -103,7 +105,7 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         output=Output(paths=job_output(), keep_lines=basics.settings.log_lines),
         writer=basics.writer,
         post=basics.post,
-        folders=_folders(basics.run, basics.settings),
+        folders=folders,
     )
     agents = _agents(basics, bus, files, world)
     stack.push_async_callback(agents.close)
@@ -167,14 +169,16 @@ def _runtime(folder: Path) -> Path:
     return path
 
 
-async def _agent_files(basics: Basics, bus: OpenHub, address: str, runtime: Path) -> AgentFiles:
+async def _agent_files(
+    basics: Basics, bus: OpenHub, address: str, runtime: Path, folders: tuple[str, ...]
+) -> AgentFiles:
     told = AgentConfig(
         run_id=basics.run.run_id,
         job_id=basics.around.raw_job_id,
         nodes=basics.around.nodes,
         lease_s=basics.settings.lease_s,
         run_dir=str(basics.folder),
-        folders=_folders(basics.run, basics.settings),
+        folders=folders,
         batch_host=basics.around.here,
         slurmd_address=address,
     )
@@ -203,7 +207,16 @@ def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> Ag
     )
 
 
-def _folders(run: RunFile, settings: Settings) -> tuple[str, ...]:
-    """What each node must reach. A URL is the checkpoint finder's to judge."""
-    wanted = [run.workdir, settings.checkpoint]
-    return tuple(dict.fromkeys(place for place in wanted if place.startswith("/") and Path(place).is_dir()))
+async def _folders(run: RunFile, settings: Settings) -> tuple[str, ...]:
+    """What each node must reach, as this one does. A URL is the checkpoint finder's to judge."""
+    return tuple([place for place in dict.fromkeys([run.workdir, settings.checkpoint]) if await _is_reached(place)])
+
+
+async def _is_reached(place: str) -> bool:
+    if not place.startswith("/"):
+        return False
+    try:
+        return await aside(Path(place).is_dir, deadline_s=_FIRST_ASK_S, name="folder")
+    except OSError as exc:
+        _log.warning("folder.no_answer", place=place, reason=exc)
+        return False

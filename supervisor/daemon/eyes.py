@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 
 import structlog
 
@@ -23,6 +24,7 @@ from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, S
 
 _log = structlog.stdlib.get_logger(__name__)
 
+_FIRST_REPORT_S = 10.0
 _LOOK_S = 0.25
 """Between two looks at the clock and at the job's output: a rank's crash is seen within this."""
 
@@ -64,6 +66,16 @@ async def watch_steps(world: World) -> None:
         ranks=lambda: world.roster.rank_count,
     )
     await world.rank_lines.watch(source)
+
+
+async def first_report(world: World) -> list[Event]:
+    """The keeper's whole state, which it sends first: the living script is known from then on. Empty: it is gone."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_FIRST_REPORT_S):
+            async for report in world.keeper.reports():
+                event = _reported(world, report)
+                return [event] if event is not None else []
+    return []
 
 
 async def watch_keeper(world: World) -> None:

@@ -38,6 +38,8 @@ _REDISCOVERY_S = 5.0
 """For agents to be heard again after a supervisor was started anew."""
 _START_S = 90.0
 """For everything up to the first order, on a cold filesystem: the keeper does not start the script alone before."""
+_SUCCESSOR_S = 20.0
+"""For a newer job of the run to be gone, where it is being cancelled just now."""
 _PREDECESSOR_S = 600.0
 """For an earlier job of the run to end: KillWait, epilog, a node that takes its time."""
 
@@ -88,6 +90,8 @@ async def _supervise(folder: Path, writer: Writer) -> None:
         parts = await open_parts(stack, basics)
         begins = await _opening(basics, parts)
         if await _is_alone(basics, parts, begins):
+            if not begins.is_takeover:
+                begins = await _opening(basics, parts)  # the job before had its last word meanwhile
             await _turn(basics, parts, begins, mailbox)
 
 
@@ -118,27 +122,31 @@ async def _is_alone(basics: Basics, parts: Parts, begins: Opening) -> bool:
     await asyncio.to_thread(claim, basics.folder, wanted)
     if begins.is_takeover or not around.is_slurm:
         return True
-    earlier = [job for job in await asyncio.to_thread(job_ids, basics.folder) if job != around.job_id]
-    older = [job for job in earlier if _is_older(job, around)]
     basics.keeper.busy(_PREDECESSOR_S + _START_S)
+    others = [job for job in await asyncio.to_thread(job_ids, basics.folder) if _number(job) != _number(around.job_id)]
+    slurm, ask_s = parts.world.slurm, basics.settings.slurm_deadline_s
+    newer = [job for job in others if not _is_older(job, around)]
     left = await predecessor.ended(
-        parts.world.slurm,
-        older,
-        may_complete=begins.is_settled,
-        ask_s=basics.settings.slurm_deadline_s,
-        deadline_s=_PREDECESSOR_S,
+        slurm, newer, may_complete=True, may_wait=False, ask_s=ask_s, deadline_s=_SUCCESSOR_S
     )
-    if not left:
-        return True
-    # Ended here and not by raising: without a supervisor the keeper would start the script beside that job.
-    print(  # noqa: T201  # the job's output is where people look first
-        f"supervise: job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s; "
-        f"cancel it (scancel {' '.join(left)}) and submit again",
-        file=sys.stderr,
+    if left:  # this job was handed over once, and Slurm or a person started it again
+        await _end(basics, f"job {', '.join(left)} goes on with this run: this one ends")
+        return False
+    older = [job for job in others if _is_older(job, around)]
+    left = await predecessor.ended(
+        slurm, older, may_complete=begins.is_settled, ask_s=ask_s, deadline_s=_PREDECESSOR_S - _SUCCESSOR_S
     )
+    if left:
+        words = f"job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s"
+        await _end(basics, f"{words}; cancel it (scancel {' '.join(left)}) and submit again")
+    return not left
+
+
+async def _end(basics: Basics, words: str) -> None:
+    """End the job here and not by raising: without a supervisor the keeper would start the script beside that job."""
+    print(f"supervise: {words}", file=sys.stderr)  # noqa: T201  # the job's output is where people look first
     basics.keeper.finish(code=1, signal=None)
     await basics.keeper.hung_up(deadline_s=_LEAVE_S)
-    return False
 
 
 def _is_older(job: str, around: Surroundings) -> bool:
@@ -155,20 +163,22 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
     world = parts.world
     commenter = Commenter(world.slurm, basics.around.job_id, basics.clock, deadline_s=basics.settings.slurm_deadline_s)
     log = EventLog(basics.folder / FILE, basics.writer)
+    # Before anything is done: a stop that is ordered again must know the script that it freezes.
+    report = await eyes.first_report(world)
     if begins.is_takeover:
         # These agents have reported before: who is silent now died while nobody looked.
         world.has_submitted = True
         world.roster.expected_s = min(_REDISCOVERY_S, world.roster.expected_s)
     async with asyncio.TaskGroup() as group:
-        hands = Hands(world, group, Checker(parts.agents), commenter)
+        checker = Checker(parts.agents, rediscovery_s=_REDISCOVERY_S if begins.is_takeover else 0.0)
+        hands = Hands(world, group, checker, commenter)
         driver = Driver(
             state=begins.state, settings=basics.settings, log=log, clock=basics.clock, carry_out=hands.carry_out
         )
         reporter = Reporter(world, parts, lambda: driver.state)
         driver.on_change = reporter.changed
         world.post = driver.post
-        driver.post(begins.event)
-        for event in mailbox:
+        for event in (begins.event, *report, *mailbox):
             driver.post(event)
         tasks = [
             group.create_task(driver.run(), name="machine"),

@@ -1,6 +1,7 @@
 """The job's own output as evidence: followed from an attempt's start, scanned once, its end kept in memory."""
 
 import asyncio
+import functools
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.tail import Tail
 from supervisor.diagnose.lines import Hit, LineScanner
 from supervisor.model.ids import AttemptNo
+from supervisor.telemetry.aside import aside
 
 _READ_S = 2.0
 _LINE_BYTES = 4096
@@ -30,7 +32,8 @@ class Output:
     _kept: deque[str] = field(default_factory=deque)
     _first: set[str] = field(default_factory=set)
     _hits: list[str] = field(default_factory=list)
-    _is_reading: bool = False
+    _reading: "asyncio.Future[list[bytes]] | None" = None
+    _is_waited_for: bool = False
 
     def begin(self, attempt: AttemptNo, *, offsets: list[int] | None = None) -> list[int]:
         """Read from here on for this attempt; returns where that is, so that a later supervisor can start there."""
@@ -39,6 +42,9 @@ class Output:
         self._scanners = [LineScanner() for _ in self.paths]
         self._kept = deque(maxlen=self.keep_lines)
         self._first, self._hits = set(), []
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
         for index, tail in enumerate(self._tails):
             if offsets and index < len(offsets):
                 tail.offset = offsets[index]
@@ -53,20 +59,21 @@ class Output:
 
     async def read(self, now: float) -> list[Event]:
         """What the files say since the last call. A filesystem that gives no answer costs nothing but the news."""
-        if self._is_reading or not self._tails:
+        if self._is_waited_for or not self._tails:
             return []
-        self._is_reading = True
-        # The thread may hang on a dead filesystem for hours: it is left behind, and no second one is started.
-        reading = asyncio.get_running_loop().run_in_executor(None, self._read_all)
-        reading.add_done_callback(self._has_read)
-        done, _ = await asyncio.wait({reading}, timeout=_READ_S)
-        return self._scan(reading.result(), now) if done else []
-
-    def _has_read(self, _: object) -> None:
-        self._is_reading = False
-
-    def _read_all(self) -> list[bytes]:
-        return [tail.read() for tail in self._tails]
+        # The thread may hang on a dead filesystem for hours: no second one is started, and what it brings late counts.
+        if self._reading is None:
+            call = functools.partial(_read_all, self._tails)
+            self._reading = asyncio.ensure_future(aside(call, deadline_s=None, name="output"))
+        reading, self._is_waited_for = self._reading, True
+        try:
+            done, _ = await asyncio.wait({reading}, timeout=_READ_S)
+        finally:
+            self._is_waited_for = False
+        if not done or reading is not self._reading:  # still under way, or of an attempt that is over
+            return []
+        self._reading = None
+        return self._scan(reading.result(), now)
 
     def _scan(self, parts: list[bytes], now: float) -> list[Event]:
         events: list[Event] = []
@@ -100,3 +107,7 @@ class Output:
                 )
             ]
         return [LineSeen(at=now, attempt=self.attempt, signature=hit.signature, text=text)]
+
+
+def _read_all(tails: list[Tail]) -> list[bytes]:
+    return [tail.read() for tail in tails]

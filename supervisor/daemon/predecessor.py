@@ -1,4 +1,4 @@
-"""Waits until earlier jobs of the run have ended: at most one attempt of a run may live."""
+"""Waits until other jobs of the run have ended: at most one attempt of a run may live."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,23 +14,32 @@ _log = structlog.stdlib.get_logger(__name__)
 _LIVING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 )
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 _POLL_S = (0.3, 0.5, 1.0, 2.0, 5.0)
 _GONE = "invalid job id"
 
 
 async def ended(
-    slurm: Backend, jobs: Iterable[JobId], *, may_complete: bool, ask_s: float, deadline_s: float
+    slurm: Backend,
+    jobs: Iterable[JobId],
+    *,
+    may_complete: bool,
+    ask_s: float,
+    deadline_s: float,
+    may_wait: bool = True,
 ) -> list[JobId]:
     """The jobs that may still live after the deadline; empty: all have ended. A failed query proves nothing.
 
     `may_complete`: a job that is only completing counts as ended (off a dead node that takes Slurm minutes).
+    `may_wait`: one that waits in the queue counts as ended too, though it will begin some time.
     """
+    living = (_LIVING - {"COMPLETING"} if may_complete else _LIVING) | (frozenset() if may_wait else _WAITING)
     waiting = list(jobs)
     loop = asyncio.get_running_loop()
     ends = loop.time() + deadline_s
     tries = 0
     while waiting:
-        waiting = [job for job in waiting if await _may_live(slurm, job, ask_s, may_complete=may_complete)]
+        waiting = [job for job in waiting if await _may_live(slurm, job, ask_s, living)]
         if not waiting or loop.time() > ends:
             break
         _log.info("predecessor.lives", jobs=waiting)
@@ -39,7 +48,7 @@ async def ended(
     return waiting
 
 
-async def _may_live(slurm: Backend, job: JobId, deadline_s: float, *, may_complete: bool) -> bool:
+async def _may_live(slurm: Backend, job: JobId, deadline_s: float, living: frozenset[str]) -> bool:
     try:
         facts = await slurm.job(job, deadline_s=deadline_s)
     except SlurmTimeout:
@@ -49,4 +58,4 @@ async def _may_live(slurm: Backend, job: JobId, deadline_s: float, *, may_comple
         return _GONE not in f"{exc} {exc.stderr}".lower()
     except NoSlurm:
         return True
-    return facts.state in _LIVING and not (may_complete and facts.state == "COMPLETING")
+    return facts.state in living

@@ -7,7 +7,7 @@ holds the ranks up once some 2 MB wait in their slurmstepd: one that falls behin
 
 import asyncio
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,7 +42,9 @@ _END_S: Final = 1.0
 _CHUNK_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 4096
 _PACE_S: Final = 0.25
+_PACES: Final = 8
 _FLOOD_BYTES: Final = 1 << 20
+"""In two seconds: far more than a sane job prints, and less than slurmstepd holds back for a reader."""
 _LATE_S: Final = 2.0
 _LATE_BYTES: Final = 1 << 16
 
@@ -205,21 +207,23 @@ class RankLines:
     async def _keep_pace(self) -> None:
         """End the readers before the ranks have to wait for them."""
         loop = asyncio.get_running_loop()
-        was_late_s = 0.0
+        late: deque[float] = deque(maxlen=_PACES)
+        came: deque[int] = deque(maxlen=_PACES)
         while True:
             began, received = loop.time(), self._received_bytes
             await asyncio.sleep(_PACE_S)
-            late_s, came = loop.time() - began - _PACE_S, self._received_bytes - received
-            if self._readers and is_behind(late_s=max(late_s, was_late_s), received_bytes=came):
-                _log.warning("rank_lines.given_up", late_s=round(late_s, 1), bytes=came, reason="ranks must not wait")
+            late.append(loop.time() - began - _PACE_S)
+            came.append(self._received_bytes - received)
+            if self._readers and is_behind(late_s=max(late), received_bytes=sum(came)):
+                _log.warning("rank_lines.given_up", late_s=max(late), received_bytes=sum(came))
                 self.close()
-            was_late_s = late_s
+                came.clear()
 
 
 def is_behind(*, late_s: float, received_bytes: int) -> bool:
-    """Whether readers may hold the ranks up: a flood, or much to read after a time without a core.
+    """Whether readers may hold the ranks up, who have every core first: a flood, or much to read after a long wait.
 
-    `late_s`: by how much a quarter of a second became longer, since ranks come first; `received_bytes`: read in it.
+    `late_s`: the longest that our turn was late within two seconds; `received_bytes`: read in them.
     """
     return received_bytes > _FLOOD_BYTES or (late_s > _LATE_S and received_bytes >= _LATE_BYTES)
 

@@ -7,14 +7,16 @@ _GONE: Final = "***"
 _PATTERNS: Final = (
     # The password in https://user:password@host
     (re.compile(r"(://[^\s/:@]*:)[^\s/@]+@"), rf"\1{_GONE}@"),
-    # token=…, "api_key": "…", Authorization: Bearer …, --password …
+    # token=…, "api_key": "…", Authorization: Basic …
     (
         re.compile(
-            r"(?i)((?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credentials?|authorization|bearer)\w*"
-            r"[\"']?\s*[=:\s]\s*(?:bearer\s+|basic\s+)?[\"']?)[^\s\"',;&]{4,}"
+            r"(?i)((?:token|secret|api[_-]?key|access[_-]?key|credentials?|authorization)"
+            r"[\"']?\s*[=:]\s*(?:(?:basic|bearer)\s+)?[\"']?)[^\s\"',;&]{4,}"
         ),
         rf"\1{_GONE}",
     ),
+    # --password …, Bearer …: a "token 50257" is none.
+    (re.compile(r"(?i)((?:passw(?:or)?d|bearer)[\"']?[\s=:]+[\"']?)[^\s\"',;&]{4,}"), rf"\1{_GONE}"),
     # What the well-known services hand out.
     (re.compile(r"\b(?:hf_|sk-|gh[pousr]_|glpat-|xox[abprs]-|AKIA|ASIA|ya29\.|eyJ)[\w.-]{8,}"), _GONE),
     # Anything long that is no word: hexadecimal or base64 keys.

@@ -1,5 +1,6 @@
 """What the supervisor's parts share: made once at the start, handed to each part."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
-from supervisor.model.ids import AttemptNo
+from supervisor.model.ids import AttemptNo, JobId
 from supervisor.settings import Settings
 from supervisor.slurm.backend import Backend
 
@@ -55,6 +56,9 @@ class World:
 
     has_submitted: bool = False
     """A successor may have been asked for before, with an answer that nobody heard."""
+    submitting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    successor: JobId | None = None
+    """The job that goes on with the run, once sbatch has accepted it."""
 
     def attempt_folder(self, attempt: AttemptNo) -> Path:
         """Where what belongs to one attempt is kept."""

@@ -162,3 +162,17 @@ def test_slurms_own_steps_are_the_batch_script(step: bytes, *, is_task: bool) ->
     marks = parse_marks(environment, {})
     assert marks is not None
     assert marks.is_task == is_task
+
+
+@pytest.mark.parametrize(("job", "is_found"), [("17", True), ("18", False)])
+def test_an_unreadable_process_is_known_by_its_cgroup(tmp_path: Path, job: str, *, is_found: bool) -> None:
+    """Stuck in the kernel it is the very process that must not be overlooked; Slurm's cgroup tells whose it is."""
+    stat = "4711 (python) D 1 " + " ".join(["0"] * 17) + " 99 0"
+    folder = tmp_path / "4711"
+    folder.mkdir()
+    (folder / "stat").write_text(stat)
+    (folder / "cgroup").write_text(f"0::/system.slice/slurmstepd.scope/job_{job}/step_0/user/task_0\n")
+    scanner = Scanner(run_id=RunId("r"), job_id=JobId("17"), proc=tmp_path)
+    scanner.unreadable.add(4711)
+    found = scanner.scan(is_thorough=True)
+    assert [(each.pid, each.is_task, each.is_stuck) for each in found] == ([(4711, True, True)] if is_found else [])

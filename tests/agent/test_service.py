@@ -253,3 +253,15 @@ def test_the_module_runs_isolated() -> None:
     done = subprocess.run([sys.executable, "-I", "-m", "supervisor.agent"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "the path of its configuration" in done.stderr
+
+
+async def test_a_decisive_scan_that_hangs_says_so(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier, shallow scan saw is no answer to the question who is left."""
+    let_go = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr("supervisor.agent.watcher._THOROUGH_DEADLINE_S", 0.1)
+    hang = lambda *, is_thorough=False: asyncio.run_coroutine_threadsafe(let_go.wait(), loop).result()  # noqa: ARG005, E731  # as scan
+    monkeypatch.setattr(scanner, "scan", hang)
+    with pytest.raises(TimeoutError):
+        await Watcher(scanner).look()
+    let_go.set()

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from supervisor.agent.processes import Process, Scanner, send_signal
 from supervisor.agent.stop import stop_ranks, targets
 from supervisor.model.ids import AttemptNo, NodeName
@@ -154,3 +156,31 @@ def test_the_proc_folder_is_the_default(scanner: Scanner) -> None:
     """The scanner reads this machine's processes."""
     assert Path("/proc/self").exists()
     assert scanner.scan() == ()
+
+
+async def test_a_scan_that_hangs_is_no_proof() -> None:
+    """What was not looked at is neither gone nor there: two later looks that see nothing are the proof."""
+    hangs = [True, False, True, False, False]
+    seen = 0
+
+    async def scan() -> tuple[Process, ...]:
+        nonlocal seen
+        seen += 1
+        if hangs[seen - 1]:
+            raise TimeoutError
+        return ()
+
+    command = StopRanks(ask="q", attempt=AttemptNo(1), grace_s=30.0)
+    assert await stop_ranks(command, node=HERE, scan=scan, send=send_signal) == Stopped(node=HERE, ask="q")
+    assert seen == 5
+
+
+async def test_scans_that_hang_to_the_end_give_no_answer() -> None:
+    """Silence is told as silence."""
+
+    async def scan() -> tuple[Process, ...]:
+        raise TimeoutError
+
+    command = StopRanks(ask="q", attempt=AttemptNo(1), grace_s=0.0)
+    with pytest.raises(TimeoutError, match="n1"):
+        await stop_ranks(command, node=HERE, scan=scan, send=send_signal, kill_wait_s=0.3)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor import __version__, errors
+from supervisor import errors
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.look import phrase
 from supervisor.cli.main import COMMANDS, exit_code
@@ -19,6 +19,7 @@ from supervisor.ledger.run_file import RunFile
 from supervisor.model.facts import Checkpoint, Choice
 from supervisor.model.ids import RunId
 from supervisor.settings import Settings
+from supervisor.version import VERSION
 from tests.slurm_submit.fakes import FakeSlurm
 
 
@@ -44,8 +45,8 @@ def test_help_names_every_command_and_imports_none() -> None:
 def test_the_version_is_that_of_the_distribution(checkout: Path) -> None:
     """One number in two places."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
-    assert __version__ == project["version"]
-    assert _supervise("--version").stdout == f"supervise {__version__}\n"
+    assert project["version"] == VERSION
+    assert _supervise("--version").stdout == f"supervise {VERSION}\n"
 
 
 def test_an_unknown_command_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Verdict to action: budgets, proof, ladder, checkpoints, exit status."""
 
+import msgspec
 import pytest
 
 from supervisor.core.events import RankFailed, SignalReceived, Stopped
@@ -231,8 +232,8 @@ def test_the_ladder_ends() -> None:
 
 def test_an_unheard_submission_is_not_followed_by_a_requeue() -> None:
     """Nobody knows whether a job was made: it is looked for again, never doubled."""
-    world = World(sbatch=["unknown"] * 9).start().kill(node(3)).settle()
-    assert len(world.given(Submit)) == 3
+    world = World(sbatch=["unknown"] * 30).start().kill(node(3)).settle()
+    assert len(world.given(Submit)) == 10
     assert not world.given(Requeue)
     assert world.finish is not None
     assert "nobody knows" in world.finish.reason
@@ -321,7 +322,7 @@ def test_every_stage_has_a_deadline(kind: type) -> None:
     world = World(spares=1 if kind is Shrink else 0).start().progress(1)
     world.silent_hands = {kind}
     if kind in {Shrink, Submit}:
-        world.kill(node(3)).run(400)
+        world.kill(node(3)).run(800)
         assert world.finish is not None or len(world.launches) == 2
     else:
         world.exit(1).run(400)
@@ -359,3 +360,12 @@ def test_a_finder_that_never_answers_does_not_hold_the_recovery() -> None:
     world.exit(1).run(300)
     assert world.finish is not None
     assert "cannot be read" in world.finish.reason
+
+
+def test_a_blamed_node_stays_until_it_has_proven_that_nothing_lives_there() -> None:
+    """Its leaving would end its agent, and what lives on there could not be reached any more."""
+    verdict = msgspec.structs.replace(crash(), exclude_nodes=nodes(2))
+    world = World(spares=1, verdict=verdict).start().progress(4).exit(1).settle()
+    orders = [type(order) for order in world.done if isinstance(order, (StopAttempt, Shrink, LaunchAttempt))]
+    assert orders == [LaunchAttempt, StopAttempt, Shrink, LaunchAttempt]
+    assert world.given(StopAttempt)[0].lost == ()

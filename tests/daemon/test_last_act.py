@@ -111,12 +111,12 @@ def test_what_looks_like_a_secret_goes(text: str) -> None:
     [
         "node003 does not answer (silent 2.6 s, slurmd refuses): hardware/node_unreachable. Stopping attempt 1.",
         "attempt 2 starts on node001 and node002, from step 250 (/scratch/me/ckpt/step_00000250)",
-        "software/python_exception on rank 37 (node003) at train.py:12 in main: ValueError: bad token 50257",
+        "software/python_exception on rank 37 at train.py:12 in main: IndexError: token index 50257 is too large",
     ],
 )
 def test_ordinary_words_stay(text: str) -> None:
     """A Comment must still say what happened."""
-    assert redacted(text) in {text, text.replace("50257", "***")}
+    assert redacted(text) == text
 
 
 def test_a_comment_is_always_an_argument() -> None:

@@ -12,7 +12,7 @@ from tests.e2e.user import User, reference
 pytestmark = pytest.mark.cluster
 
 _SIGNALED = """#!/bin/bash
-#SBATCH -N1 --time=2 --signal=B:USR1@100
+#SBATCH -N1 --time=1 --signal=B:USR1@55
 trap 'echo got USR1; exit 5' USR1
 echo begin
 sleep 100 & wait
@@ -79,10 +79,10 @@ def test_at_the_time_limit_another_job_goes_on(alice: User) -> None:
 
 
 def test_the_signal_before_the_time_limit_reaches_the_script(alice: User) -> None:
-    """`--signal=B:USR1@100` arrives once, and the script's own exit code is the job's."""
+    """`--signal=B:USR1@55` arrives once, and the script's own exit code is the job's."""
     alice.writes("signaled.sh", _SIGNALED)
     job = alice.supervised("signaled.sh")
-    assert job.wait_ended(150)["ExitCode"] == "5:0"
+    assert job.wait_ended()["ExitCode"] == "5:0"
     assert job.output.count("got USR1") == 1
 
 

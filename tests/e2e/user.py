@@ -94,8 +94,8 @@ class User:
         return [one.pid for one in processes.all_of(Layout(self.bed.name)) if _has(one.pid, words)]
 
     def kills(self, *words: str, number: signal.Signals = signal.SIGKILL) -> list[int]:
-        """Signal these processes, of which there must be some; the pids."""
-        pids = wait_for(lambda: self.pids(*words), f"a process with {words}", 30)
+        """Signal these processes, of which there must be some; the pids. An srun that starts one is not meant."""
+        pids = wait_for(lambda: [pid for pid in self.pids(*words) if not _has(pid, ["srun "])], f"a {words[0]}", 30)
         for pid in pids:
             os.kill(pid, number)
         return pids

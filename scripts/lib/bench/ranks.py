@@ -6,76 +6,89 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
-from story.example import lay_out, supervise, user_folder
-from story.job import Job, submit
+from story.example import user_folder
+from story.job import Job
 from story.waiting import wait_for
-from testbed.api import Testbed
 
-from bench.measure import Measure, paired_difference, paired_ratio
+from bench.measure import Measure, Pair, paired_difference, paired_ratio, without
+from bench.place import Place
 
-_START_PAIRS = 5
-_STEP_PAIRS = 6
-_FIRST, _LAST = 50, 450
-_IDLE_S = 60.0
-_STARTS = "#!/bin/sh\n#SBATCH -N2 --time=5\nsrun -N2 date +%s.%N\n"
+_START_PAIRS = 7
+_STARTS = "#!/bin/sh\n#SBATCH -N3 --time=5\nsrun -N3 date +%s.%N\n"
+_LOGGED_S = 10.0
+
+_STEP_PAIRS = 8
+_WARM, _MEASURED = 300, 299
+"""Steps before and between the only two checkpoints: after step 300, and at the end, as it is no multiple of 300."""
 
 
-def added_to_start(bed: Testbed, python: Path) -> Iterator[Measure]:
-    """From slurmd's start of the batch script to the last rank's first breath, with us against without."""
-    folder = user_folder(bed, "start")
-    (folder / "job.sh").write_text(_STARTS)
-    ours = supervise(python, ["-q"], ["job.sh"])
-    pairs = [(_start_s(bed, folder, ["sbatch", "job.sh"]), _start_s(bed, folder, ours)) for _ in range(_START_PAIRS)]
+def added_to_start(place: Place) -> Iterator[Measure]:
+    """From slurmd's start of the batch script to the first breath of the last of three ranks."""
+    folder = user_folder(place.bed, "start")
+    (folder / "job.sh").write_text(_STARTS, encoding="utf-8")
+    pairs: list[Pair] = []
+    for _ in range(_START_PAIRS):
+        plain = _start_s(place, place.plain(folder, "job.sh"))
+        pairs.append((plain, _start_s(place, place.supervised(folder, "job.sh"))))
     yield Measure(
         measure="added to the start of ranks",
         value=paired_difference(pairs),
         unit="s",
         limit=1.5,
-        beside={"sbatch, s": median(first for first, _ in pairs)},
+        beside={"plain, s": without(pairs), "longest of ours, s": max(ours for _, ours in pairs)},
     )
 
 
-def _start_s(bed: Testbed, folder: Path, argv: list[str]) -> float:
-    bed.nodes_idle(_IDLE_S)
-    job = submit(bed, folder, argv)
+def _start_s(place: Place, job: Job) -> float:
     job.wait_ended()
     ranks = [float(line) for line in job.output.split() if re.fullmatch(r"\d+\.\d+", line)]
-    return max(ranks) - _launched_at(bed, job)
+    return max(ranks) - _launched_at(place, job)
 
 
-def _launched_at(bed: Testbed, job: Job) -> float:
-    """When slurmd began with the batch script, as its own log says; epoch seconds."""
-    seeks = re.compile(rf"^\[([\d:.T-]+)\] Launching batch job {job.job_id} ", re.MULTILINE)
+def _launched_at(place: Place, job: Job) -> float:
+    """When slurmd began with the batch script, in seconds since the epoch: its log has the milliseconds."""
 
-    def found() -> "re.Match[str] | None":
-        logs = (path.read_text(errors="replace") for path in bed.logs.glob("node*.log"))
-        return next((match for text in logs if (match := seeks.search(text))), None)
+    def found() -> float | None:
+        logs = (path.read_text(encoding="utf-8", errors="replace") for path in place.bed.logs.glob("node*.log"))
+        return next((at for text in logs if (at := launched_at(text, job.job_id))), None)
 
-    match = wait_for(found, f"the launch of job {job.job_id} in a log of slurmd", 10)
-    return datetime.fromisoformat(match[1]).astimezone().timestamp()
+    return wait_for(found, f"the launch of job {job.job_id} in a log of slurmd", _LOGGED_S)
 
 
-def step_time(bed: Testbed, python: Path) -> Iterator[Measure]:
+def launched_at(log: str, job_id: str) -> float | None:
+    """When this log of slurmd says that the batch job was launched; None: it does not."""
+    found = re.search(rf"^\[([\d:.T-]+)\] Launching batch job {job_id} ", log, re.MULTILINE)
+    return datetime.fromisoformat(found[1]).astimezone().timestamp() if found else None
+
+
+def step_time(place: Place) -> Iterator[Measure]:
     """The example's time for a step, with us against without, one after the other."""
-    pairs = [
-        (_step_s(bed, python, f"plain{n}", None), _step_s(bed, python, f"ours{n}", [])) for n in range(_STEP_PAIRS)
-    ]
+    pairs: list[Pair] = []
+    for number in range(_STEP_PAIRS):
+        plain, ours = place.folder(f"plain{number}"), place.folder(f"ours{number}")
+        place.plain(plain, *_words()).wait_ended()
+        place.supervised(ours, *_words()).wait_ended()
+        pairs.append((_step_s(plain), _step_s(ours)))
+    ratios = [ours / plain for plain, ours in pairs]
     yield Measure(
-        measure="step time with an agent",
+        measure="step time, added by supervision",
         value=(paired_ratio(pairs) - 1) * 100,
         unit="%",
         limit=0.2,
-        beside={"step without, ms": median(first for first, _ in pairs) * 1000},
+        beside={
+            "step without, ms": without(pairs) * 1000,
+            "spread of the pairs, %": (max(ratios) - min(ratios)) * 100,
+            "step with, ms": median(ours for _, ours in pairs) * 1000,
+        },
     )
 
 
-def _step_s(bed: Testbed, python: Path, name: str, options: list[str] | None) -> float:
-    """From the checkpoints' own times: between two of them lie only steps."""
-    folder = user_folder(bed, name)
-    lay_out(folder)
-    words = ["-N1", "--ntasks-per-node=1", "train.sbatch", "--steps", str(_LAST), "--save-every", str(_FIRST)]
-    argv = ["sbatch", *words] if options is None else supervise(python, ["-q", *options], words)
-    bed.nodes_idle(_IDLE_S)
-    submit(bed, folder, argv, env={"PYTHON": str(python)}).wait_ended()
-    first, last = (folder / "checkpoints" / f"step-{step:06d}.npz" for step in (_FIRST, _LAST))
-    return (last.stat().st_mtime_ns - first.stat().st_mtime_ns) / 1e9 / (_LAST - _FIRST)
+def _words() -> list[str]:
+    steps = ["--steps", str(_WARM + _MEASURED), "--save-every", str(_WARM)]
+    return ["-N1", "--ntasks-per-node=1", "train.sbatch", *steps]
+
+
+def _step_s(folder: Path) -> float:
+    """From the checkpoints' own times: between them lie only steps."""
+    first, last = (folder / "checkpoints" / f"step-{step:06d}.npz" for step in (_WARM, _WARM + _MEASURED))
+    return (last.stat().st_mtime_ns - first.stat().st_mtime_ns) / 1e9 / _MEASURED

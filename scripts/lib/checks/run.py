@@ -27,7 +27,7 @@ def tests(python: Path, arguments: list[str], *, deadline_s: float) -> int:
 
 def call(command: list[str], *, deadline_s: float) -> int:
     """The exit code of the command, run in the checkout; 124 where it took too long."""
-    print(f"+ {' '.join(command[1:])}", file=sys.stderr, flush=True)
+    print(f"+ {' '.join([Path(command[0]).name, *command[1:]])}", file=sys.stderr, flush=True)
     with subprocess.Popen(command, cwd=CHECKOUT) as process:
         try:
             return process.wait(deadline_s)

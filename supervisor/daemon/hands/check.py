@@ -20,19 +20,23 @@ _PEERS = 2
 class Checker:
     """Runs tier 0; knows how to get agents."""
 
-    def __init__(self, agents: AgentSteps) -> None:
+    def __init__(self, agents: AgentSteps, *, rediscovery_s: float = 0.0) -> None:
+        """`rediscovery_s`: how long agents of an earlier supervisor may take to be heard by this one."""
         self._agents = agents
+        self._rediscovered_at = asyncio.get_running_loop().time() + rediscovery_s
 
     async def check(self, world: World, order: CheckNodes) -> NodesChecked:
         """The judgement on every asked node within the deadline; who does not answer is in `silent`."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + world.settings.check_deadline_s
-        missing = [name for name in order.nodes if name not in world.roster.up()]
-        if missing:
-            await self._agents.start(missing)
-            await until(
-                lambda: set(order.nodes) <= set(world.roster.up()), deadline_s=ends - loop.time(), every_s=_POLL_S
-            )
+
+        def are_all_up() -> bool:
+            return set(order.nodes) <= set(world.roster.up())
+
+        # Not heard yet is not missing: a second agent on each node would be the answer to our own death.
+        if not await until(are_all_up, deadline_s=self._rediscovered_at - loop.time(), every_s=_POLL_S):
+            await self._agents.start([name for name in order.nodes if name not in world.roster.up()])
+            await until(are_all_up, deadline_s=ends - loop.time(), every_s=_POLL_S)
         present = [name for name in order.nodes if name in world.roster.up()]
         answers = await _ask(world, order.ask, present, max(0.5, ends - loop.time()))
         good, bad, silent = judge(answers, order.nodes)

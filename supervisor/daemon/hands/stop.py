@@ -6,13 +6,15 @@ is frozen (it must not run its next line) and srun lives to see them end; then t
 
 import asyncio
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
-from supervisor.agent.processes import Process, Scanner, send_signal
-from supervisor.agent.stop import stop_ranks
+from supervisor.agent.processes import Scanner, send_signal
+from supervisor.agent.stop import KILL_WAIT_S, stop_ranks
+from supervisor.agent.watcher import Watcher
 from supervisor.core.events import Stopped
 from supervisor.core.instructions import StopAttempt
+from supervisor.daemon.answers import Answer
 from supervisor.daemon.script_tree import ScriptTree
 from supervisor.daemon.world import World
 from supervisor.errors import BrokerFailed, NoSlurm, SlurmFailed
@@ -26,7 +28,9 @@ _LAUNCHERS_S = 1.5
 _LAUNCHERS_LOST_S = 0.2
 """The same with a lost node: srun waits for what never comes."""
 _ANSWER_S = 4.0
-"""For a node's answer, beyond the grace."""
+"""For a node's answer, beyond the grace, where its agent is not heard any more."""
+_SLOW_ANSWER_S = KILL_WAIT_S + 2.0
+"""The same where the agent is heard: it waits for processes that take their time to end."""
 _STEPS_S = 3.0
 """For Slurm to forget steps whose tasks are gone."""
 _STEPS_LOST_S = 1.0
@@ -62,22 +66,25 @@ class _Stop:
         self._order = order
         self._here = world.around.here
         self._asked = [name for name in order.nodes if name not in order.lost]
+        self._watcher = Watcher(Scanner(run_id=world.run.run_id, job_id=world.around.raw_job_id))
 
     async def run(self) -> Stopped:
         tree = ScriptTree(self._world.script_pid)
         tree.freeze()
         try:
             await self._world.rank_lines.end()
-            answers = await self._end_processes("tasks")
+            answers = await self._end_processes("tasks", {*self._asked, self._here})
             await tree.launchers_gone(_LAUNCHERS_LOST_S if self._order.lost else _LAUNCHERS_S)
         finally:
             # Whatever happens here, a frozen script never stays behind: it goes on, to its end.
             tree.thaw_and_terminate()
         await tree.end(self._world.settings.stop_grace_s)
-        answers |= await self._end_processes("all")
+        # Whoever was silent, or could not end its tasks, has had its time.
+        stuck = {name: answer for name, answer in answers.items() if answer.left}
+        answers = stuck | await self._end_processes("all", answers.keys() - stuck.keys())
         return self._judged(answers, await self._end_steps())
 
-    async def _end_processes(self, part: _Part) -> dict[NodeName, NodeStopped]:
+    async def _end_processes(self, part: _Part, nodes: Collection[NodeName]) -> dict[NodeName, NodeStopped]:
         """Answers by node; the batch host is swept by this process itself, with or without an agent there."""
         command = StopRanks(
             ask=uuid.uuid4().hex,
@@ -85,27 +92,39 @@ class _Stop:
             grace_s=self._world.settings.stop_grace_s,
             part=part,
         )
-        here, others = await asyncio.gather(self._end_here(command), self._end_elsewhere(command))
-        return {**others, self._here: here}
+        others = set(nodes) - {self._here}
+        here, there = await asyncio.gather(
+            self._end_here(command, is_wanted=self._here in nodes), self._end_elsewhere(command, sorted(others))
+        )
+        return here | there
 
-    async def _end_here(self, command: StopRanks) -> NodeStopped:
-        scanner = Scanner(run_id=self._world.run.run_id, job_id=self._world.around.raw_job_id)
+    async def _end_here(self, command: StopRanks, *, is_wanted: bool) -> dict[NodeName, NodeStopped]:
+        if not is_wanted:
+            return {}
+        return {self._here: await stop_ranks(command, node=self._here, scan=self._watcher.look, send=send_signal)}
 
-        async def scan() -> tuple[Process, ...]:
-            return await asyncio.to_thread(scanner.scan, is_thorough=True)
-
-        return await stop_ranks(command, node=self._here, scan=scan, send=send_signal)
-
-    async def _end_elsewhere(self, command: StopRanks) -> dict[NodeName, NodeStopped]:
-        others = [name for name in self._asked if name != self._here]
+    async def _end_elsewhere(self, command: StopRanks, others: Iterable[NodeName]) -> dict[NodeName, NodeStopped]:
         self._world.answers.expect(command.ask, others)
         for name in others:
             try:
                 await self._world.hub.command(name, command, attempt=self._order.attempt)
             except BrokerFailed:
                 break  # nobody will answer: no proof, and the machine decides what that means
-        answers = await self._world.answers.collect(command.ask, deadline_s=command.grace_s + _ANSWER_S)
+        answers = await self._collected(command)
         return {name: answer for name, answer in answers.items() if isinstance(answer, NodeStopped)}
+
+    async def _collected(self, command: StopRanks) -> dict[NodeName, Answer]:
+        """What comes in time; a node that is heard has more of it, one that is not is not waited for long."""
+        collecting = asyncio.ensure_future(
+            self._world.answers.collect(command.ask, deadline_s=command.grace_s + _SLOW_ANSWER_S)
+        )
+        try:
+            await asyncio.wait({collecting}, timeout=command.grace_s + _ANSWER_S)
+            for name in set(self._asked) - set(self._world.roster.up()):
+                self._world.answers.give_up(name)
+            return await collecting
+        finally:
+            collecting.cancel()
 
     async def _end_steps(self) -> list[str] | None:
         """Steps of the user's that live on after a scancel; None: Slurm could not be asked.

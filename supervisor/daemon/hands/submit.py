@@ -1,5 +1,6 @@
 """Hands the run on: to a successor without the bad nodes, or back to Slurm's queue."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ import structlog
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
 from supervisor.daemon.world import World
-from supervisor.errors import NoSlurm, RunFolderUnusable, SlurmFailed, SlurmTimeout, UsageError
+from supervisor.errors import NoSlurm, PayloadRefused, RunFolderUnusable, SlurmFailed, SlurmTimeout, UsageError
 from supervisor.ledger.run_folder import SUBMISSIONS, SUBMITTED, SubmissionRecord, append_line, job_ids
 from supervisor.model.base import encode
 from supervisor.model.facts import JobFacts
@@ -19,8 +20,14 @@ from supervisor.slurm.environment import parse_environ
 from supervisor.slurm.hostlist import compress, expand
 from supervisor.slurm.resubmit import resubmit
 from supervisor.slurm.successor import Circumstances, Successor, affordable, successor
+from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
+
+_FOLDER_S = 5.0
+"""For one look into the run folder."""
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 8.0
 
 
 async def submit(world: World, order: Submit) -> Submitted:
@@ -28,25 +35,56 @@ async def submit(world: World, order: Submit) -> Submitted:
     if not world.run.script_name:
         why = "the run has no script: it was started by `supervise run`"
         return Submitted(at=world.clock(), outcome="refused", text=why)
-    looks_first, world.has_submitted = world.has_submitted, True
-    try:
-        wanted = _after(await _plan(world, order.exclude), world, order)
-        job = await resubmit(
-            wanted,
-            world.folder,
-            known=[*job_ids(world.folder), world.around.raw_job_id, JobId(world.around.job_id.partition("_")[0])],
-            deadline_s=world.settings.submit_deadline_s,
-            look_deadline_s=world.settings.slurm_deadline_s,
-            look_first=looks_first,
-            count=world.slurm.calls,
-        )
-    except SlurmTimeout as exc:
-        return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
-    except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError, OSError) as exc:
-        return Submitted(at=world.clock(), outcome="refused", text=str(exc))
+    # One at a time: an order that is given again, since its answer took so long, finds the job that the first one made.
+    async with world.submitting:
+        if world.successor is not None:
+            return Submitted(at=world.clock(), outcome="accepted", job_id=world.successor)
+        try:
+            job, reasons = await _sent(world, order)
+        except SlurmTimeout as exc:
+            return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
+        except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError, PayloadRefused, OSError) as exc:
+            return Submitted(at=world.clock(), outcome="refused", text=str(exc))
+        world.successor = job
     line = encode(SubmissionRecord(at=world.clock(), job_id=job))
     world.writer.do(lambda: append_line(world.folder / SUBMISSIONS, line))
-    return Submitted(at=world.clock(), outcome="accepted", job_id=job, text="; ".join(wanted.reasons))
+    return Submitted(at=world.clock(), outcome="accepted", job_id=job, text="; ".join(reasons))
+
+
+async def _sent(world: World, order: Submit) -> tuple[JobId, tuple[str, ...]]:
+    wanted = _after(await _planned(world, order.exclude), world, order)
+    looks_first, world.has_submitted = world.has_submitted, True
+    job = await resubmit(
+        wanted,
+        world.folder,
+        known=await aside(lambda: _older_jobs(world), deadline_s=_FOLDER_S, name="job_ids"),
+        deadline_s=world.settings.submit_deadline_s,
+        look_deadline_s=world.settings.slurm_deadline_s,
+        look_first=looks_first,
+        count=world.slurm.calls,
+    )
+    return job, wanted.reasons
+
+
+def _older_jobs(world: World) -> list[JobId]:
+    """The run's jobs up to this one. A newer one is the successor, noted by a supervisor that was killed right then."""
+    own = JobId(world.around.job_id.partition("_")[0])
+    known = [*job_ids(world.folder), world.around.raw_job_id, own]
+    return [job for job in known if int(job.partition("_")[0]) <= int(world.around.raw_job_id)]
+
+
+async def _planned(world: World, exclude: tuple[NodeName, ...]) -> Successor:
+    """The request; asked for again and again while slurmctld is away, since nothing has been sent yet."""
+    loop = asyncio.get_running_loop()
+    ends, pause_s = loop.time() + world.settings.submit_deadline_s, _FIRST_PAUSE_S
+    while True:
+        try:
+            return await _plan(world, exclude)
+        except SlurmFailed as exc:
+            if loop.time() + pause_s > ends:
+                raise SlurmTimeout(f"nothing was submitted yet, Slurm gives no answer: {exc}") from exc
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 async def requeue(world: World, order: Requeue) -> Requeued:
@@ -96,9 +134,10 @@ async def _plan(world: World, exclude: tuple[NodeName, ...]) -> Successor:
     )
     if room.dropped:
         _log.warning("submit.exclusions_dropped", nodes=compress(room.dropped), usable=room.usable)
+    path = world.folder / SUBMITTED / world.run.script_name
     at = Circumstances(
         env=env,
-        script=(world.folder / SUBMITTED / world.run.script_name).read_text(encoding="utf-8", errors="surrogateescape"),
+        script=(await aside(path.read_bytes, deadline_s=_FOLDER_S, name="script")).decode(errors="surrogateescape"),
         known=await world.slurm.node_names(deadline_s=deadline_s),
         array_task=env.get("SLURM_ARRAY_TASK_ID", ""),
     )

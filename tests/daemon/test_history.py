@@ -1,0 +1,112 @@
+"""What the event log of a run means for the job that reads it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from supervisor.core.events import Event, RunStarted, SupervisorStarted
+from supervisor.core.machine import replay
+from supervisor.core.state import Stage, State
+from supervisor.daemon.history import Opening, opening
+from supervisor.daemon.surroundings import Surroundings
+from supervisor.model.ids import JobId, RunId
+from supervisor.settings import Settings
+from tests.core.facts import node, nodes, whole
+from tests.core.harness import World
+
+_SETTINGS = Settings(checkpoint="/ck")
+_NOW = 50_000.0
+
+
+def _opened(events: Sequence[Event], job: str = "17", *, restarts: int = 0, now: float = _NOW) -> Opening:
+    around = Surroundings(
+        job_id=JobId(job), raw_job_id=JobId(job), nodes=nodes(1, 2, 3, 4), here=node(1), restarts=restarts
+    )
+    return opening(
+        events, run_id=RunId("run"), around=around, settings=_SETTINGS, spares=1, walltime_at=90_000.0, now=now
+    )
+
+
+@pytest.fixture
+def world() -> World:
+    """Job 17 of a run: its first attempt has made 41 steps on four nodes."""
+    return World(settings=_SETTINGS, choice=whole(3)).start().progress(41)
+
+
+def _new_job(opened: Opening) -> RunStarted:
+    """The first event, which is that of a new job."""
+    assert isinstance(opened.event, RunStarted)
+    assert (opened.generation, opened.is_takeover) == (1, False)
+    return opened.event
+
+
+def test_a_run_without_a_log_is_new() -> None:
+    """Everything begins here; nothing of an earlier job can live."""
+    opened = _opened([])
+    assert opened.state == State()
+    assert opened.is_settled
+    assert _new_job(opened) == RunStarted(
+        at=_NOW,
+        run_id=RunId("run"),
+        job_id=JobId("17"),
+        nodes=nodes(1, 2, 3, 4),
+        batch_host=node(1),
+        spares=1,
+        walltime_at=90_000.0,
+    )
+
+
+def test_the_next_supervisor_of_a_job_takes_over(world: World) -> None:
+    """It has the state of the log, and its first event says which one it is."""
+    opened = _opened(world.log)
+    assert opened.is_takeover
+    assert opened.event == SupervisorStarted(at=_NOW, generation=opened.generation)
+    assert opened.state == replay(world.log, _SETTINGS)
+    assert opened.state.stage is Stage.RUNNING
+
+
+def test_each_takeover_counts(world: World) -> None:
+    """Each supervisor of the job has a higher generation than all before."""
+    first = _opened(world.log).generation
+    again = _opened([*world.log, SupervisorStarted(at=_NOW, generation=first)])
+    assert again.generation == first + 1
+
+
+def test_a_successor_has_the_run_behind_it(world: World) -> None:
+    """Another job id: a new job, which carries counts, furthest step and the open incident over."""
+    world.kill(node(3)).settle()
+    event = _new_job(_opened(world.log, "18"))
+    assert event.job_id == "18"
+    assert event.carried is not None
+    assert (event.carried.attempts, event.carried.incidents, event.carried.furthest_step) == (1, 1, 41)
+    assert event.carried.open_incident is not None
+
+
+def test_a_requeued_job_is_a_new_job(world: World) -> None:
+    """The same id with a higher restart count: nothing of the supervisor before lives on."""
+    event = _new_job(_opened(world.log, restarts=1))
+    assert (event.job_id, event.restarts) == ("17", 1)
+    assert event.carried is not None
+    assert event.carried.furthest_step == 41
+
+
+def test_a_supervisor_after_a_requeue_takes_over(world: World) -> None:
+    """The newest beginning counts, and the supervisors before the requeue do not."""
+    requeued = _opened(world.log, restarts=1)
+    opened = _opened([*world.log, requeued.event], restarts=1)
+    assert (opened.is_takeover, opened.generation) == (True, 2)
+
+
+def test_an_attempt_that_may_live_is_not_settled(world: World) -> None:
+    """A successor must wait for a job whose attempt was never proven stopped, and not for one whose was."""
+    assert not _opened(world.log, "18").is_settled
+    world.kill(node(3)).settle()
+    world.exit(None, signal=15, ranks_fail=False).settle()
+    assert _opened(world.log, "18").is_settled
+
+
+def test_the_time_between_jobs_is_no_loss(world: World) -> None:
+    """A job is booked up to its last recorded event, however long the next one waits in the queue."""
+    world.kill(node(3)).settle()
+    soon, late = (_new_job(_opened(world.log, "18", now=world.at + wait_s)).carried for wait_s in (1.0, 40_000.0))
+    assert soon == late

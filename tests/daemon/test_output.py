@@ -1,0 +1,87 @@
+"""The job's output as events, from files that may be slow."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from supervisor.core.events import Event, RankFailed
+from supervisor.daemon.output import Output
+from supervisor.daemon.tail import Tail
+from supervisor.model.ids import AttemptNo
+
+_FAILED = "srun: error: node002: task 3: Exited with exit code 1\n"
+_FIRST = AttemptNo(1)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """An output file with something in it from before."""
+    path = tmp_path / "slurm-7.out"
+    path.write_text(_FAILED)
+    return path
+
+
+@pytest.fixture
+def output(file: Path) -> Output:
+    """The output of attempt 1, which has just begun."""
+    made = Output(paths=[file], keep_lines=10)
+    made.begin(_FIRST)
+    return made
+
+
+async def _failures(output: Output, *, times: int = 1) -> list[Event]:
+    found: list[Event] = []
+    for _ in range(times):
+        found += [event for event in await output.read(5.0) if isinstance(event, RankFailed)]
+    return found
+
+
+async def test_a_failed_task_is_told_once(output: Output, file: Path) -> None:
+    """Only what this attempt wrote counts, and the same line again says nothing new."""
+    assert await _failures(output) == []
+    with file.open("a") as job:
+        job.write(2 * _FAILED)
+    assert len(await _failures(output)) == 1
+    assert output.lines() == 2 * [_FAILED.rstrip()]
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The filesystem gives no answer until this is set, and nobody waits for long."""
+    let_go, original = threading.Event(), Tail.read
+
+    def read(tail: Tail) -> bytes:
+        let_go.wait(60.0)
+        return original(tail)
+
+    monkeypatch.setattr(Tail, "read", read)
+    monkeypatch.setattr("supervisor.daemon.output._READ_S", 0.05)
+    return let_go
+
+
+async def test_what_a_slow_filesystem_brings_late_is_not_lost(
+    output: Output, file: Path, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The read that took too long has moved on in the file: its lines are scanned when they come."""
+    with file.open("a") as job:
+        job.write(_FAILED)
+    assert await _failures(output, times=3) == []
+    slow.set()
+    monkeypatch.setattr("supervisor.daemon.output._READ_S", 60.0)
+    assert len(await _failures(output)) == 1
+
+
+async def test_late_lines_of_an_attempt_that_is_over_say_nothing(
+    output: Output, file: Path, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be taken for the next attempt's."""
+    with file.open("a") as job:
+        job.write(_FAILED)
+    assert await _failures(output) == []
+    output.begin(AttemptNo(2))
+    slow.set()
+    monkeypatch.setattr("supervisor.daemon.output._READ_S", 60.0)
+    assert await _failures(output, times=2) == []
+    await asyncio.sleep(0)
