@@ -17,8 +17,9 @@ from supervisor.model.verdict import Class, Retry, Verdict
 
 @click.command(
     name="diagnose",
-    help="What a job's log or an evidence bundle says about its end: supervise diagnose slurm-80012.out. "
-    "Exit code 0: a verdict, 3: not enough evidence in at least one of the paths.",
+    help="What a job's log, or a folder of one job's logs, says about its end: supervise diagnose slurm-80012.out. "
+    "Of a folder are read *.log, ranks/<rank>.log, kernel/<node>.log and slurm.json. "
+    "Exit code 0: a verdict, 3: not enough evidence in at least one of the paths, 1: a path cannot be read.",
 )
 @click.option("--json", "as_json", is_flag=True, help="one JSON object per path and line")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -52,7 +52,10 @@ def _rows(verdict: Verdict) -> Iterator[str]:
     if echoes:
         yield _row("noise", f"{', '.join(one.signature for one in echoes)}: these follow from it")
     if verdict.cls is Class.UNKNOWN:
-        yield _row("next", "look at the last lines of the log; add kernel logs or `slurm.json` beside it in a folder")
+        yield _row(
+            "next",
+            "look at the end of the log; a folder of *.log, ranks/<rank>.log, kernel/<node>.log says more",
+        )
     elif advice := cause(verdict.cause).row.next:
         yield _row("next", advice)
 

@@ -15,9 +15,9 @@ COMMANDS: Final = {
     "run": ("run", "supervise a command in this allocation, or on this machine: supervise run -- python train.py"),
     "why": ("why", "what happened to a run, and what to do: supervise why 81234"),
     "status": ("status", "how a run is doing"),
-    "list": ("list_runs", "the runs that are known here"),
+    "list": ("list_runs", "the runs that are known here, living and ended"),
     "report": ("report", "incidents of many runs, with their times"),
-    "diagnose": ("diagnose", "what a log or an evidence bundle says about a failure"),
+    "diagnose": ("diagnose", "what a log, or a folder of logs of one job, says about a failure"),
 }
 """Command: module of `supervisor.cli`, one line of help."""
 _EXIT: Final = (
@@ -72,7 +72,7 @@ cli: Final = _LazyGroup(
     name="supervise",
     callback=_begin,
     params=[
-        click.Option(["-q", "--quiet"], is_flag=True, help="print nothing beyond the result"),
+        click.Option(["-q", "--quiet"], is_flag=True, help="print no announcement, only the result"),
         click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
         click.Option(["--json"], is_flag=True, help="answer in JSON on stdout"),
         click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version),

@@ -33,7 +33,7 @@ class _Since(click.ParamType[float]):
     name="report",
     help="The interruptions of all runs that are known here: classes and causes, detection, isolation, recovery.",
 )
-@click.option("--since", type=_Since(), metavar="7d|12h|DATE", help="leave out what is older")
+@click.option("--since", type=_Since(), metavar="7d|12h|90m|DATE", help="leave out what is older")
 @click.option("--json", "as_json", is_flag=True, help="one JSON object")
 @click.pass_context
 def command(ctx: click.Context, *, since: float | None, as_json: bool) -> None:

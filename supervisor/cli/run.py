@@ -55,7 +55,7 @@ command: Final = click.Command(
     name="run",
     callback=_command,
     params=[
-        click.Option(["-q", "--quiet"], is_flag=True, help="print nothing beyond what the command prints"),
+        click.Option(["-q", "--quiet"], is_flag=True, help="print no announcement; decisions are still told"),
         click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
         *(
             click.Option([f"--{name.replace('_', '-')}", name], metavar=meta, help=text)

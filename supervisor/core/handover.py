@@ -174,7 +174,7 @@ def _submitted_too_late(turn: Turn, event: Submitted) -> None:
     """The answer comes after the end. A run that a person cancelled has no successor."""
     is_unwanted = turn.state.term is not None and turn.state.finish is not None and not turn.state.finish.handed_over
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
-        turn.set(submitted=event.job_id)
+        turn.set(submitted=event.job_id, unwanted=event.job_id)
         turn.do(CancelJob(job_id=event.job_id))
 
 

@@ -54,7 +54,7 @@ def signalled(turn: Turn, event: SignalReceived) -> None:
 def _warned(turn: Turn) -> None:
     """What the script does from now on may be its answer to the signal."""
     attempt = turn.state.attempt
-    if attempt is not None and attempt.is_live and attempt.warned_at is None:
+    if attempt is not None and attempt.is_live:
         turn.change_attempt(warned_at=turn.at)
 
 
@@ -253,7 +253,7 @@ def _take_back(turn: Turn) -> None:
     if turn.state.submitted is not None and turn.term.cause not in POSITIVE:
         turn.do(CancelJob(job_id=turn.state.submitted))
         turn.say(f"successor {turn.state.submitted} is cancelled")
-        turn.set(submitted=None)
+        turn.set(unwanted=turn.state.submitted, submitted=None)
 
 
 def _finish(turn: Turn) -> None:

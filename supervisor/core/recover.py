@@ -13,6 +13,9 @@ from supervisor.core.wording import completed, decision, ended_by, silence, verd
 from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 
+_ANSWER_S: Final = 900.0
+"""A script that ends later than this after a signal does not end because of it: some save a checkpoint at USR1 and go
+on for hours."""
 _STOPS: Final = 3
 """Orders to stop with proof, each with a deadline of its own, before the proof is given up."""
 
@@ -186,7 +189,7 @@ def _ended_by_itself(turn: Turn, status: Exit) -> None:
 def _is_answer_to_signal(turn: Turn) -> bool:
     """A warning before the time limit, or the user's own signal: how the script ends after it is its own decision."""
     attempt = turn.attempt
-    if attempt.warned_at is None or watch.lost_of_attempt(turn):
+    if attempt.warned_at is None or turn.at - attempt.warned_at > _ANSWER_S or watch.lost_of_attempt(turn):
         return False
     return attempt.failed_at is None or attempt.failed_at >= attempt.warned_at
 

@@ -204,6 +204,8 @@ class State(Fact, frozen=True, kw_only=True):
     """No other job can be had: the first attempt takes what nodes there are, as plain sbatch would."""
     is_silence_told: bool = False
     submitted: JobId | None = None
+    unwanted: JobId | None = None
+    """A successor that is cancelled: nobody hears how that went, so each later supervisor orders it again."""
     finish: Finish | None = None
     generation: int = 0
 

@@ -2,17 +2,22 @@
 
 from supervisor.core import handover, launch, planned, recover, resume, watch
 from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
+from supervisor.core.instructions import CancelJob
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 
 
 def began(turn: Turn, event: SupervisorStarted) -> None:
     """Ask again for what was open. The first supervisor of a job has nothing open but what it has just asked."""
-    is_again = event.generation > 1
     turn.set(generation=event.generation)
-    if not is_again:
-        return
-    watch.forget_open(turn)
+    if event.generation > 1:
+        watch.forget_open(turn)
+        _ask_again(turn)
+
+
+def _ask_again(turn: Turn) -> None:
+    if turn.state.unwanted is not None:
+        turn.do(CancelJob(job_id=turn.state.unwanted))
     if turn.state.shrinking and turn.state.stage not in {Stage.ENDING, Stage.FINISHED}:
         turn.do(launch.shrink_order(turn))
     match turn.state.stage:

@@ -79,7 +79,8 @@ def _waiting(view: RunView) -> Conclusion:
         return Conclusion(Standing.WAITING, f"Waiting: run {view.run.run_id} has not begun.")
     return Conclusion(
         Standing.WAITING,
-        f"Waiting: job {view.job_id} has not begun; `squeue -j {view.job_id}` says why.",
+        f"Waiting: the supervisor of job {view.job_id} has not begun; `squeue -j {view.job_id}` says why"
+        " (not listed: the job has ended or was cancelled).",
     )
 
 

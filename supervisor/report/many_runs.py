@@ -120,7 +120,8 @@ def report_conclusion(report: Report, now: float) -> tuple[str, list[str]]:
         return f"OK: {scope}.", []
     if blockers:
         runs = names(list(dict.fromkeys(one.run_id for one in report.records if _open(one))))
-        return f"NOT OK: {scope}, {len(blockers)} not handled without a person: {runs}.", blockers
+        needs = f"{len(blockers)} need{'s' * (len(blockers) == 1)} a person"
+        return f"NOT OK: {scope}, {needs}: {runs}.", blockers
     return f"OK: {scope}, all handled without a person.", []
 
 
@@ -151,8 +152,8 @@ def _measures(report: Report) -> Iterator[str]:
         for name, found in (("detection", measures["detection_s"]), ("recovery", measures["recovery_s"]))
         if found is not None
     ]
-    isolated = ", ".join(f"{unit} {number}" for unit, number in measures["isolation"].items())
-    yield "   ".join([*texts, f"isolation to {isolated}"])
+    isolated = ", ".join(f"{unit} ({number}x)" for unit, number in measures["isolation"].items())
+    yield "   ".join([*texts, f"isolated to {isolated}"])
 
 
 def _numbers(report: Report) -> dict[str, Any]:

@@ -120,3 +120,11 @@ def test_a_file_that_is_no_toml_is_named(site: Path) -> None:
 def test_each_setting_has_its_option_and_no_option_lacks_one() -> None:
     """The table of the command line and the settings are two lists of one thing."""
     assert [name for name, _, _ in SETTINGS] == [field.name for field in msgspec.structs.fields(Settings)]
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, _, text in SETTINGS])
+def test_the_help_of_an_option_ends_with_its_default(name: str, text: str) -> None:
+    """What happens without the option."""
+    default = getattr(Settings(), name)
+    shown = f"{default:g}" if isinstance(default, int | float) else default or "none"
+    assert text.endswith(f"; default {shown}")

@@ -214,3 +214,13 @@ def test_a_job_that_is_being_ended_is_not_restarted_before_its_signal_is_seen() 
     assert len(world.launches) == 1
     assert world.finish is not None
     assert world.records[0].verdict.cause == "user_cancel"
+
+
+def test_the_next_supervisor_cancels_the_unwanted_successor_again() -> None:
+    """Nobody knows whether the first scancel was done before the supervisor was killed."""
+    world = World().start().progress(5).kill(node(3))
+    while world.state.stage is not Stage.SUBMITTING:
+        world.answer()
+    world.slurm = _CANCELLED
+    world.term().settle().restart()
+    assert world.given(CancelJob) == 2 * [CancelJob(job_id=JobId("19"))]

@@ -369,3 +369,12 @@ def test_a_blamed_node_stays_until_it_has_proven_that_nothing_lives_there() -> N
     orders = [type(order) for order in world.done if isinstance(order, (StopAttempt, Shrink, LaunchAttempt))]
     assert orders == [LaunchAttempt, StopAttempt, Shrink, LaunchAttempt]
     assert world.given(StopAttempt)[0].lost == ()
+
+
+def test_a_crash_long_after_a_signal_is_a_crash() -> None:
+    """Some scripts save a checkpoint at USR1 and train on: hours later the signal says nothing about their end."""
+    world = World().start().progress(4)
+    world.send(SignalReceived(at=world.at, number=10))
+    world.at += 3600.0
+    world.progress(400).exit(1).settle()
+    assert len(world.launches) == 2

@@ -17,6 +17,11 @@ trap 'echo got USR1; exit 5' USR1
 echo begin
 sleep 100 & wait
 """
+_SLOW_AT_FIRST = """#!/bin/bash
+#SBATCH -N2 --ntasks-per-node=2 --time=1
+pace=$([ "$SUPERVISE_ATTEMPT" = 1 ] && echo 1 || echo 0.05)
+. ./train.sbatch --steps 150 --step-seconds $pace --save-every 5 --out out
+"""
 _OWN_END = """#!/bin/bash
 #SBATCH -N1
 trap 'echo got TERM; exit 9' TERM
@@ -52,6 +57,7 @@ def test_a_cancel_during_a_recovery_ends_it(alice: User) -> None:
     alice.bed.kill_node(victim)
     job.wait_output("does not answer")
     job.cancel()
+    alice.bed.revive(victim)  # until then Slurm waits for the job's end on it
     assert job.wait_ended()["JobState"] == "CANCELLED"
     _nothing_is_left(alice, job)
 
@@ -67,12 +73,13 @@ def test_a_cancel_before_the_first_attempt_starts_nothing(alice: User) -> None:
 
 def test_at_the_time_limit_another_job_goes_on(alice: User) -> None:
     """A planned end: no incident on anybody's account, and the run goes on from its checkpoint in a job of its own."""
-    job = alice.trains("--step-seconds", "0.3", sbatch=["-N2", "--time=1"], steps=270)
+    alice.writes("slow.sh", _SLOW_AT_FIRST)
+    options = ["--checkpoint", f"{alice.folder}/checkpoints"]
+    job = alice.supervised("slow.sh", options=options, env={"PYTHON": str(alice.python)})
     assert job.wait_ended(120)["JobState"] == "TIMEOUT"
-    (successor,) = wait_for(alice.queue, "a successor", 60)
-    after = alice.adopts(successor)
+    after = alice.adopts(job.wait_successor())
     assert after.wait_ended()["JobState"] == "COMPLETED"
-    assert alice.result() == {"step": 270, "sha256": reference(270), "attempt": 2}
+    assert alice.result() == {"step": 150, "sha256": reference(150), "attempt": 2}
     (incident,) = after.run.incidents()
     assert (incident["verdict"]["cls"], incident["verdict"]["cause"]) == ("planned", "walltime")
     assert alice.queue() == []

@@ -10,7 +10,7 @@ from tests.e2e.user import User, reference
 
 pytestmark = pytest.mark.cluster
 
-STEPS = 100
+STEPS = 60
 SPARE = ("--spares", "1")
 
 
@@ -48,7 +48,7 @@ def _ranks(user: User, node: str) -> int:
 
 def test_an_unplugged_node_that_comes_back_takes_no_part(alice: User) -> None:
     """Its old ranks end, nothing is started again, the run goes on as it was."""
-    job = alice.trains(sbatch=["-N3"], options=SPARE, steps=250)
+    job = alice.trains(sbatch=["-N3"], options=SPARE, steps=150)
     victim = _victim(alice)
     alice.bed.unplug(victim)
     job.wait_attempt(2)
@@ -56,7 +56,7 @@ def test_an_unplugged_node_that_comes_back_takes_no_part(alice: User) -> None:
     alice.bed.plug(victim)
     wait_for(lambda: _ranks(alice, victim) == 0, f"the old ranks on {victim} end", 60)
     assert job.wait_ended()["JobState"] == "COMPLETED"
-    assert alice.result() == {"step": 250, "sha256": reference(250), "attempt": 2}
+    assert alice.result() == {"step": 150, "sha256": reference(150), "attempt": 2}
     assert [incident["action"] for incident in job.run.incidents()] == ["relaunch_on_spare"]
 
 
@@ -73,6 +73,7 @@ def test_a_node_that_reaches_nobody_kills_its_own_ranks(alice: User) -> None:
         wait_for(lambda: _ranks(alice, victim) == 0, f"{victim} ends its ranks", 90)
     finally:
         alice.bed.exec(victim, ["umount", "-l", str(alice.folder)])
+        alice.bed.plug(victim)
     assert job.run.attempts == 2
     assert job.state == "RUNNING"
     job.cancel()
@@ -83,14 +84,13 @@ def test_without_a_spare_another_job_goes_on_without_the_node(alice: User) -> No
     job = alice.trains(sbatch=["-N3"], steps=STEPS)
     victim = _victim(alice)
     alice.bed.kill_node(victim)
-    job.wait_ended()
-    successor = wait_for(lambda: [found for found in alice.queue() if found != job.job_id], "a successor", 60)
-    after = alice.adopts(successor[0])
+    after = alice.adopts(job.wait_successor())
+    alice.bed.revive(victim)  # healthy again, and still not used
     facts = after.wait_ended()
     assert facts["JobState"] == "COMPLETED"
     assert facts["ExcNodeList"] == victim
     assert alice.result() == {"step": STEPS, "sha256": reference(STEPS), "attempt": 2}
-    assert alice.queue() == []
+    assert after.run.jobs() == [job.job_id, after.job_id]
     assert [incident["action"] for incident in after.run.incidents()] == ["resubmit"]
 
 

@@ -10,7 +10,7 @@ from tests.e2e.user import User, reference
 
 pytestmark = pytest.mark.cluster
 
-STEPS = 60
+STEPS = 45
 
 
 def test_a_crashed_rank_is_started_again_in_the_allocation(alice: User) -> None:

@@ -20,7 +20,14 @@ printf 'no newline at the end \\377\\000 of bytes'
 """
 _FAILING = "#!/bin/bash\n#SBATCH -N1\necho out; echo err >&2\nexit 7\n"
 _KILLED = "#!/bin/bash\n#SBATCH -N1\necho out\nkill -SEGV $$\n"
-_STEP_FAILS = "#!/bin/bash\n#SBATCH -N2\nset -e\nsrun bash -c 'exit $((4 * SLURM_PROCID))'\necho never\n"
+# A failed step may be anybody's fault, so that it is tried again; without that all is as it was.
+_STEP_FAILS = """#!/bin/bash
+#SBATCH -N2
+#SUPERVISE --max-restarts 0
+set -e
+srun bash -c 'exit $((4 * SLURM_PROCID))'
+echo never
+"""
 _BOTH = "#!/bin/bash\n#SBATCH -N1 -o out-%j -e err-%j\necho out; echo err >&2; nosuchcommand; echo $LINENO\n"
 
 

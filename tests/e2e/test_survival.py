@@ -11,7 +11,7 @@ from tests.e2e.user import User, reference
 
 pytestmark = pytest.mark.cluster
 
-STEPS = 100
+STEPS = 80
 _SUPERVISOR = "supervisor.daemon"
 _AGENT = "agent-"
 """Part of the name of the file that an agent is started with."""

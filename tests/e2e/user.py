@@ -80,10 +80,10 @@ class User:
         found: dict[str, Any] = json.loads((self.folder / "out" / "result.json").read_text())
         return found
 
-    def adopts(self, job_id: str) -> Job:
-        """A job of the folder that another one submitted."""
-        self.jobs.append(Job(self.bed, self.folder, job_id))
-        return self.jobs[-1]
+    def adopts(self, job: Job) -> Job:
+        """A job of hers that another one submitted."""
+        self.jobs.append(job)
+        return job
 
     def queue(self) -> list[str]:
         """Ids of the user's jobs that have not ended."""

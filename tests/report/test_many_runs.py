@@ -56,7 +56,7 @@ def test_a_report_counts_interruptions_and_no_planned_ends(tmp_path: Path) -> No
     """The first line decides: not ok as long as a run waits for a person."""
     report = report_of([_cancelled(tmp_path), _bad(tmp_path), _good(tmp_path)], since=None)
     text, blockers = report_conclusion(report, NOW)
-    assert text == "NOT OK: 3 interruptions in 3 runs, 1 not handled without a person: llama-abc12."
+    assert text == "NOT OK: 3 interruptions in 3 runs, 1 needs a person: llama-abc12."
     assert len(blockers) == 1
     answer = report_json(report)
     assert (answer["interruptions"], answer["planned"]) == (3, 1)
@@ -76,7 +76,7 @@ def test_a_report_has_a_line_for_each_interruption(tmp_path: Path) -> None:
     """With the three measures and what was done."""
     lines = report_text(report_of([_good(tmp_path)], since=None), now=NOW)
     assert lines[0].split() == ["hardware", "1", "60", "node-s", "node_unreachable", "1"]
-    assert lines[1] == "detection median 2.2 s, max 2.2 s   recovery median 1.8 s, max 1.8 s   isolation to node 1"
+    assert lines[1] == "detection median 2.2 s, max 2.2 s   recovery median 1.8 s, max 1.8 s   isolated to node (1x)"
     assert lines[-1].endswith(
         "hardware/node_unreachable  node003  2.2 s     node      1.8 s      relaunch_on_spare",
     )

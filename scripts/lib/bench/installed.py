@@ -32,6 +32,12 @@ class Installed:
         return str(self.folder / "bin" / "supervise")
 
     @property
+    def library(self) -> str:
+        """The folder of Python's own library, which the environment shares with the system's Python."""
+        asked = [str(self.python), "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"]
+        return _run(asked).strip()
+
+    @property
     def size_bytes(self) -> int:
         """Of all that was installed, compiled files included; without Python and pip."""
         packages = next((self.folder / "lib").glob("python*/site-packages"))
@@ -51,7 +57,8 @@ def installed(python: Path) -> Iterator[Installed]:
         yield found
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str]) -> str:
+    """What the command printed."""
     # A caller's wish to write no compiled files must not make every start of the product compile it.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
@@ -59,3 +66,4 @@ def _run(command: Sequence[str]) -> None:
     )
     if done.returncode:
         raise CannotBuild(f"{' '.join(command)} failed: {done.stderr.strip()[-600:]}")
+    return done.stdout

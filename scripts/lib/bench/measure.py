@@ -56,7 +56,7 @@ def header() -> str:
 
 
 def _row(measure: str, value: str, bar: str, verdict: str, beside: str) -> str:
-    return f"{measure:<44} {value:>14}  {bar:<8} {verdict:<5} {beside}".rstrip()
+    return f"{measure:<52} {value:>14}  {bar:<8} {verdict:<5} {beside}".rstrip()
 
 
 def _rounded(value: float | str) -> float | str:
@@ -80,9 +80,3 @@ def paired_ratio(pairs: Sequence[Pair]) -> float:
 def without(pairs: Sequence[Pair]) -> float:
     """Median of the first ones: how it is without us."""
     return median(first for first, _ in pairs)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share (0-1) of all do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,6 +1,7 @@
 """One job of alice on a testbed: submitting it, watching it, reading what it left."""
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from testbed.api import Testbed
 from testbed.errors import TestbedError
 
 from story.run_folder import Json, RunFolder, tail, text_of
-from story.waiting import wait_for
+from story.waiting import Late, T, wait_for
 
 LIVING = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 _SLURM_POLL_S = 0.4
+_ALIVE_EVERY_S = 3.0
 _SHOWN = ("JobState", "Reason", "ExitCode", "Restarts", "RunTime", "NodeList", "BatchHost", "ExcNodeList", "Comment")
 
 
@@ -72,7 +74,7 @@ class Job:
     def wait_output(self, pattern: str, deadline_s: float = 60.0) -> re.Match[str]:
         """The first match of a regular expression in the output, once there is one (`^` and `$` are line ends)."""
         seeks = re.compile(pattern, re.MULTILINE)
-        return wait_for(lambda: seeks.search(self.output), f"{pattern!r} in the job's output", deadline_s)
+        return self._wait(lambda: seeks.search(self.output), f"{pattern!r} in the job's output", deadline_s)
 
     @property
     def run(self) -> RunFolder:
@@ -89,7 +91,7 @@ class Job:
         def seen() -> bool:
             return any(event["attempt"] >= number for event in self.run.events("ranks_seen"))
 
-        wait_for(seen, f"attempt {number} runs", deadline_s)
+        self._wait(seen, f"attempt {number} runs", deadline_s)
 
     def wait_checkpoint(self, *, after: int = 0, deadline_s: float = 60.0) -> Path:
         """The newest `checkpoints/step-NNNNNN.npz` of the example trainer, once there is one beyond step `after`."""
@@ -98,7 +100,7 @@ class Job:
             found = sorted((self.folder / "checkpoints").glob("step-*.npz"))
             return found[-1] if found and step_of(found[-1]) > after else None
 
-        return wait_for(newest, f"a checkpoint after step {after}", deadline_s)
+        return self._wait(newest, f"a checkpoint after step {after}", deadline_s)
 
     def wait_step(self, step: int, deadline_s: float = 60.0) -> int:
         """The newest step of the example trainer (run with `--out out`), once it is at least this one."""
@@ -108,7 +110,7 @@ class Job:
             newest = int(words[0].split()[0]) if words else -1
             return newest if newest >= step else None
 
-        return wait_for(reached, f"step {step}", deadline_s)
+        return self._wait(reached, f"step {step}", deadline_s)
 
     def wait_incident(self, wanted: Callable[[Json], bool], deadline_s: float = 60.0) -> Json:
         """The newest incident, once there is one that is as wanted."""
@@ -117,7 +119,32 @@ class Job:
             found = self.run.incidents()
             return found[-1] if found and wanted(found[-1]) else None
 
-        return wait_for(newest, "such an incident", deadline_s)
+        return self._wait(newest, "such an incident", deadline_s)
+
+    def wait_successor(self, deadline_s: float = 60.0) -> "Job":
+        """The job that goes on with the run, once it is submitted."""
+
+        def found() -> str | None:
+            jobs = self.run.jobs()
+            return jobs[-1] if jobs and jobs[-1] != self.job_id else None
+
+        return Job(self.bed, self.folder, wait_for(found, f"a successor of job {self.job_id}", deadline_s))
+
+    def _wait(self, look: Callable[[], T | None], what: str, deadline_s: float) -> T:
+        """As `wait_for`, but a job that has ended is not waited for any longer."""
+        asked_at = time.monotonic()
+
+        def looked() -> T | None:
+            nonlocal asked_at
+            found = look()
+            if found or time.monotonic() < asked_at + _ALIVE_EVERY_S:
+                return found
+            asked_at = time.monotonic()
+            if (state := self.state) in LIVING or (found := look()):
+                return found
+            raise Late(f"{what}: job {self.job_id} is {state or 'unknown'} already")
+
+        return wait_for(looked, what, deadline_s)
 
     def attempt_nodes(self) -> list[str]:
         """The nodes of the attempt at hand, as the supervisor says."""

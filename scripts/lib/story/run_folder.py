@@ -22,12 +22,11 @@ class RunFolder:
 
     def events(self, kind: str = "") -> list[Json]:
         """`events.jsonl`, oldest first; with `kind` only events of that type."""
-        found = []
-        with suppress(OSError):
-            for line in (self.path / "events.jsonl").read_bytes().splitlines():
-                with suppress(ValueError):
-                    found.append(json.loads(line))
-        return [event for event in found if kind in {"", event.get("type")}]
+        return [event for event in _lines(self.path / "events.jsonl") if kind in {"", event.get("type")}]
+
+    def jobs(self) -> list[str]:
+        """Ids of the jobs that were submitted for the run, oldest first."""
+        return [line["job_id"] for line in _lines(self.path / "submissions.jsonl") if line.get("job_id")]
 
     def incidents(self) -> list[Json]:
         """Every `incidents/NNN/verdict.json`, oldest first."""
@@ -49,6 +48,15 @@ def _object(path: Path) -> Json:
         found: Json = json.loads(path.read_bytes())
         return found
     return {}
+
+
+def _lines(path: Path) -> list[Json]:
+    found = []
+    with suppress(OSError):
+        for line in path.read_bytes().splitlines():
+            with suppress(ValueError):
+                found.append(json.loads(line))
+    return found
 
 
 def text_of(path: Path) -> str:
