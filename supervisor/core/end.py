@@ -8,10 +8,13 @@ from supervisor.core.turn import Turn
 _SIGTERM = 15
 
 
-def finish(turn: Turn, *, words: str, handed_over: bool = False, is_ended_by_term: bool = False) -> None:
+def finish(
+    turn: Turn, *, words: str, handed_over: bool = False, is_ended_by_term: bool = False, is_told: bool = False
+) -> None:
     """End the job with the user's last exit status and these last words.
 
     `handed_over`: another job goes on with the run. `is_ended_by_term`: somebody ended the job from outside.
+    `is_told`: the job's output says it already.
     """
     if handed_over:
         incident.leave_open(turn)
@@ -22,7 +25,7 @@ def finish(turn: Turn, *, words: str, handed_over: bool = False, is_ended_by_ter
     order = Finish(code=order.code, signal=order.signal, handed_over=handed_over, reason=words)
     turn.enter(Stage.FINISHED)
     turn.set(finish=order)
-    if turn.state.behind.incidents or order.code != 0:
+    if not is_told and (turn.state.behind.incidents or order.code != 0):
         # A run that nothing happened to prints what it would print without us, to the byte.
         turn.say(words)
     turn.do(order)

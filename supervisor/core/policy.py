@@ -31,6 +31,8 @@ ONE_MORE_TRY: Final = frozenset(
     }
 )
 
+_FACTS: Final = "facts.json"
+"""Evidence that is no line of the job's: here the script's own status."""
 _OF_THE_PROGRAM: Final = frozenset({Class.UNKNOWN, Class.SOFTWARE})
 
 Action = Literal["relaunch", "relaunch_on_spare", "relaunch_smaller", "resubmit", "stop", "observe"]
@@ -117,12 +119,13 @@ def _has_got_somewhere(state: State) -> bool:
 
 
 def _own_end(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
-    """A script that ends itself, with no sign of a fault and no step made, has said what it wanted to say."""
+    """A script that ends itself, with no step made and no sign of a fault but its status, said what it wanted to."""
     attempt = state.attempt
     if attempt is None or attempt.exit is None or attempt.is_stopping or verdict.cls not in _OF_THE_PROGRAM:
         return ""
     is_seen = attempt.failed_at is not None or attempt.failed_code is not None or attempt.step is not None
-    return "" if is_seen else "the script ended by itself, and no rank was seen to fail"
+    has_line = any(each.role == "root" and each.source != _FACTS for each in verdict.evidence)
+    return "" if is_seen or has_line else "the script ended by itself, and no rank was seen to fail"
 
 
 def _same_again(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:

@@ -120,7 +120,7 @@ def after_stop(turn: Turn) -> None:
     incident.stopped(turn)
     match turn.incident.record.action:
         case "stop":
-            finish(turn, words=_last_words(turn))
+            finish(turn, words=_last_words(turn), is_told=True)
         case "resubmit":
             handover.submit(turn)
         case _:
@@ -236,7 +236,7 @@ def _act(turn: Turn) -> None:
     if wanted.action == "observe":
         _leave_alone(turn)
     elif wanted.action == "stop" and not attempt.is_live:
-        finish(turn, words=_last_words(turn))
+        finish(turn, words=_last_words(turn), is_told=True)
     else:
         order_stop(turn)
 
@@ -282,8 +282,8 @@ def _stop_again(turn: Turn, text: str) -> None:
 
 def _last_words(turn: Turn) -> str:
     record = turn.incident.record
-    summary = f" {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
-    return f"{verdict_name(record.verdict)}{summary}: {record.action_text}"
+    summary = f", {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
+    return f"{verdict_name(record.verdict)}{summary}; {record.action_text}"
 
 
 def _no_verdict(turn: Turn) -> Verdict:

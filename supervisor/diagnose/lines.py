@@ -15,6 +15,10 @@ _TASKS = 32
 """Hits that one line about many tasks makes at most."""
 
 
+_OWN = "supervise: "
+"""What we said of an earlier interruption is no evidence of this one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One line that a signature knows; a line about several tasks makes one per task."""
@@ -56,6 +60,8 @@ class LineScanner:
     def hits(self, line: str) -> tuple[Hit, ...]:
         """Hits of one line."""
         line = shortened(line)
+        if line.startswith(_OWN):
+            return ()
         found = self.signatures.find(line, self.kind)
         return _hits(line, *found) if found else ()
 
