@@ -1,5 +1,6 @@
 """Waiting, and reading a run folder from outside."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from story.waiting import Late, wait_for
 
 def test_the_first_true_answer_ends_the_wait() -> None:
     """Nothing, an empty list and zero are not yet an answer."""
-    answers = iter([None, [], 0, "there"])
+    answers: Iterator[object] = iter([None, [], 0, "there"])
     assert wait_for(lambda: next(answers), "it", 30, poll_s=0) == "there"
 
 
