@@ -13,6 +13,8 @@ from supervisor.core.turn import Turn
 from supervisor.core.wording import decision, names, planned_action
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 
+_GOES_ON: Final = frozenset({"walltime", "preemption"})
+"""Ends after which a successor is wanted, however late its id is heard."""
 _SUBMITS: Final = 10
 """Orders for a submission whose end nobody knows, half a minute each: so long slurmctld may be away. The hands look
 for the job before they ask again."""
@@ -26,11 +28,14 @@ def no_nodes(turn: Turn) -> None:
     if turn.state.incident is None or turn.incident.record.is_closed:
         _open_for_bad_nodes(turn)
     why = budget_used_up(turn.incident.record.verdict, turn.state, turn.settings, turn.at)
-    if why:
+    if why and turn.state.is_first:
+        # Plain sbatch would have run it: used-up budgets forbid another job, not this one's first start.
+        _start_anyway(turn)
+    elif why:
         incident.acted(turn, action="stop", text=f"stopped: {why}")
         finish(turn, words=f"stopped: {why}")
-        return
-    submit(turn)
+    else:
+        submit(turn)
 
 
 def submit(turn: Turn) -> None:
@@ -172,7 +177,8 @@ def _open_for_bad_nodes(turn: Turn) -> None:
 
 def _submitted_too_late(turn: Turn, event: Submitted) -> None:
     """The answer comes after the end. A run that a person cancelled has no successor."""
-    is_unwanted = turn.state.term is not None and turn.state.finish is not None and not turn.state.finish.handed_over
+    term, last = turn.state.term, turn.state.finish
+    is_unwanted = term is not None and term.cause not in _GOES_ON and last is not None and not last.handed_over
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
         turn.set(submitted=event.job_id, unwanted=event.job_id)
         turn.do(CancelJob(job_id=event.job_id))

@@ -33,8 +33,8 @@ from supervisor.model.ids import JobId, NodeName
 from supervisor.settings import Settings
 from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
-from supervisor.slurm.client import Slurm
 from supervisor.slurm.facts import SlurmConfig
+from supervisor.slurm.pyslurm_backend import PyslurmSlurm
 from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -83,7 +83,7 @@ class Parts:
 
 async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     """Everything opened, left with the stack. Raises `BrokerFailed` where agents can be reached in no way."""
-    slurm: Backend = Slurm() if basics.around.is_slurm else AbsentSlurm()
+    slurm: Backend = PyslurmSlurm() if basics.around.is_slurm else AbsentSlurm()
     runtime = asyncio.create_task(asyncio.to_thread(_runtime, basics.folder), name="runtime")
     (host, port), config, walltime_at = await _ask_slurm(slurm, basics.around)
     bus = await stack.enter_async_context(open_hub(_place(basics, host, config)))

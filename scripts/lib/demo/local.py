@@ -17,9 +17,24 @@ from demo.screen import Screen
 
 _STEPS, _STEP_S, _SAVE_EVERY, _RANKS = 120, 0.1, 10, 4
 _VICTIM = 2
+_STEPS_AT_RISK = 5
+"""Steps beyond the checkpoint when the rank is killed: something has to be lost, or nothing is shown."""
 _CHECKPOINT_S, _END_S, _STOP_S = 60.0, 180.0, 30.0
 
 ACTIONS = ("relaunch",)
+_LAUNCHER = """\
+#!/bin/bash
+# Starts the ranks; the first one that fails ends them all, as with torchrun.
+export WORLD_SIZE=$1 OPENBLAS_NUM_THREADS=1
+shift
+for ((rank = 0; rank < WORLD_SIZE; rank++)); do
+    RANK=$rank "$PYTHON" train.py "$@" &
+done
+trap 'kill $(jobs -p)' TERM
+for ((rank = 0; rank < WORLD_SIZE; rank++)); do
+    wait -n || { code=$?; kill $(jobs -p); exit $code; }
+done
+"""
 
 
 def prepare(screen: Screen) -> Path:
@@ -31,6 +46,7 @@ def prepare(screen: Screen) -> Path:
 def play(folder: Path, python: Path, screen: Screen) -> tuple[Told, list[str]]:
     """Run the story in this empty folder; what it showed, and what was not as expected."""
     lay_out(folder)
+    (folder / "launch.sh").write_text(_LAUNCHER, encoding="utf-8")
     command = _command()
     screen.say(f"$ {' '.join(command)}")
     with (
@@ -55,7 +71,7 @@ def play(folder: Path, python: Path, screen: Screen) -> tuple[Told, list[str]]:
 
 def _command() -> list[str]:
     trainer = ["--steps", str(_STEPS), "--step-seconds", str(_STEP_S), "--save-every", str(_SAVE_EVERY)]
-    script = ["bash", "local.sh", str(_RANKS), *trainer, "--out", "out"]
+    script = ["bash", "launch.sh", str(_RANKS), *trainer, "--out", "out"]
     return ["supervise", "--checkpoint", "checkpoints", "run", "--", *script]
 
 
@@ -68,6 +84,8 @@ def _own_environment() -> dict[str, str]:
 def _kill_a_rank(folder: Path, screen: Screen) -> float:
     """When it was killed."""
     wait_for(lambda: sorted(folder.glob("checkpoints/step-*.npz")), "the first checkpoint", _CHECKPOINT_S)
+    log = folder / "out" / "steps.log"
+    wait_for(lambda: text_of(log).count("\n") >= _SAVE_EVERY + _STEPS_AT_RISK, "steps beyond it", _CHECKPOINT_S)
     pid = wait_for(lambda: _pid_of_rank(folder, _VICTIM), f"a process of rank {_VICTIM}", _CHECKPOINT_S)
     screen.say(f"training, a checkpoint is written; now rank {_VICTIM} (process {pid}) is killed with SIGKILL")
     killed_at = time.time()

@@ -8,7 +8,7 @@ from product.venv import CHECKOUT
 from testbed.api import Testbed
 
 EXAMPLE = CHECKOUT / "docs" / "examples" / "numpy_ddp"
-FILES = ("train.py", "allreduce.py", "train.sbatch", "local.sh")
+FILES = ("train.py", "allreduce.py", "train.sbatch")
 
 
 def user_folder(bed: Testbed, name: str) -> Path:

@@ -94,12 +94,22 @@ async def requeue(world: World, order: Requeue) -> Requeued:
     try:
         await world.slurm.requeue(job, deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
-        return Requeued(at=world.clock(), ok=False, text=str(exc))
+        if not await _is_leaving(world):
+            return Requeued(at=world.clock(), ok=False, text=str(exc))
     try:
         await world.slurm.exclude(job, order.exclude, nodes=len(world.around.nodes), deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
         return Requeued(at=world.clock(), ok=True, text=f"without exclusions: {exc}")
     return Requeued(at=world.clock(), ok=True)
+
+
+async def _is_leaving(world: World) -> bool:
+    """An order that was not heard may have been carried out: then the job does not run any more."""
+    try:
+        job = await world.slurm.job(world.around.job_id, deadline_s=world.settings.slurm_deadline_s)
+    except (SlurmFailed, NoSlurm):
+        return False
+    return job.state != "RUNNING"
 
 
 async def cancel_job(world: World, order: CancelJob) -> None:
