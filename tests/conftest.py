@@ -1,22 +1,35 @@
-"""Marks, retries and the real cluster for all tests."""
+"""Marks, retries, signals and the real cluster for all tests."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 _RETRIES = 2
-"""Only on the cluster: real time, two cores and nine daemons. A test of pure code is never tried again."""
+"""On the cluster: real time, two cores and nine daemons."""
+_PROCESS_RETRIES = 1
+"""Where real processes, sockets and brokers are started. A test of pure code is never tried again."""
+_PROCESSES = frozenset({"agent", "beat", "bus", "cli", "daemon", "examples", "keeper", "packaging", "slurm_runtime"})
+
+# Whoever starts the tests in the background (`&` in a script, nohup) lets them inherit these as ignored, and so would
+# every process that a test starts to signal it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests on the cluster their retries, and skip them where there cannot be a cluster."""
+    """Give tests their retries, and skip those that need a cluster where there cannot be one."""
     can_run = os.geteuid() == 0 and Path("/etc/debian_version").exists()
     for item in items:
-        if item.get_closest_marker("cluster") is None:
-            continue
-        item.add_marker(pytest.mark.flaky(reruns=_RETRIES, reruns_delay=1))
-        if not can_run:
+        is_on_cluster = item.get_closest_marker("cluster") is not None
+        if is_on_cluster:
+            item.add_marker(pytest.mark.flaky(reruns=_RETRIES, reruns_delay=1))
+        elif item.path.parent.name in _PROCESSES:
+            item.add_marker(pytest.mark.flaky(reruns=_PROCESS_RETRIES))
+        if is_on_cluster and not can_run:
             item.add_marker(pytest.mark.skip(reason="needs root on Debian to bring up a real Slurm"))
 
 

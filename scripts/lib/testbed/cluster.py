@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,13 @@ def load(name: str) -> tuple[Spec, Layout]:
         raise NotUp(name) from None
 
 
+def _hear_signals() -> None:
+    """Undo what a start in the background (`&` in a script, nohup) ignores: slurmd would hand it on to every job."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def up(wish: Spec) -> Spec:
     """Bring a testbed up and return when all its nodes are idle; what is left of an earlier one goes first."""
     if wrong := complaints(wish):
@@ -40,6 +48,7 @@ def up(wish: Spec) -> Spec:
         raise TestbedError(f"--bind {lost[0]}: there is no such file or folder")
     if wish.profile == "cgroup":
         cgroups.check()
+    _hear_signals()
     release = releases.ready(wish.release)
     spec = _claimed(wish)
     layout = Layout(spec.name)
