@@ -32,8 +32,8 @@ def environment(bed: Testbed) -> Path:
 
 
 def _key(*, is_linked: bool) -> str:
-    """What the environment is made from: dependencies, and the code itself where it is copied."""
-    parts = [(CHECKOUT / "pyproject.toml").read_bytes()]
+    """What the environment is made from: dependencies, and the code itself or where it lies."""
+    parts = [(CHECKOUT / "pyproject.toml").read_bytes(), str(CHECKOUT).encode()]
     if not is_linked:
         parts += [path.read_bytes() for path in sorted((CHECKOUT / "supervisor").rglob("*.py"))]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
