@@ -40,7 +40,11 @@ class Settings(Fact, frozen=True, kw_only=True):
     lease_s: float = 30.0
     """Nobody heard for this long: agents kill their ranks; a lone unreachable node is given up."""
     stall_s: float = 5.0
-    """After a rank has failed, the others must stand still this long before the attempt counts as broken."""
+    """After a rank has failed, the others must stand still at most this long before the attempt counts as broken.
+
+    Less where ranks beat, one of them has died and the others are in the midst of steps: three times their usual step,
+    at least one second.
+    """
     check_deadline_s: float = 10.0
     """Tier 0 on all nodes."""
     agents_deadline_s: float = 20.0

@@ -3,11 +3,14 @@
 Everything is validated together, so that a user sees all complaints at once, each with the setting and its source.
 """
 
+import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
@@ -21,6 +24,8 @@ _FIELDS: Final = {field.name: field.type for field in msgspec.structs.fields(Set
 _AT_LEAST: Final[Mapping[str, float]] = {name: 0.0 for name, kind in _FIELDS.items() if kind in (int, float)}
 # A deadline of nothing would give up before it begins.
 _ABOVE_ZERO: Final = frozenset(name for name in _FIELDS if name.endswith("_deadline_s")) - {"ranks_deadline_s"}
+_SHARES: Final = frozenset({"max_lost_share"})
+_HELP: Final = "(see supervise --help)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class Given:
     name: str
     value: Any
     source: str
+    typed: str
+    """As the person wrote it, with the place: `--spares x`, `SUPERVISE_SPARES=x`, `a.toml line 3: spares = "x"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,9 @@ def resolve(given: Iterable[Given]) -> Resolved:
             values[item.name] = _converted(item)
             origin[item.name] = item.source
         except _Complaint as exc:
-            complaints.append(f"{item.name} = {item.value!r} ({item.source}): {exc}")
+            complaints.append(f"{item.typed}: {exc}")
     if complaints:
-        raise UsageError("; ".join(complaints))
+        raise UsageError(_told(complaints))
     settings = Settings(**values)
     return Resolved(settings, {name: place for name, place in origin.items() if name in values})
 
@@ -68,7 +75,11 @@ def from_files(env: Mapping[str, str]) -> list[Given]:
 def from_environment(env: Mapping[str, str]) -> list[Given]:
     """`SUPERVISE_MAX_RESTARTS=5` and the like; an empty variable counts as not set."""
     named = ((name, f"SUPERVISE_{name.upper()}") for name in _FIELDS)
-    return [Given(name, env[variable], variable) for name, variable in named if env.get(variable)]
+    return [
+        Given(name, env[variable], variable, f"{variable}={shlex.quote(env[variable])}")
+        for name, variable in named
+        if env.get(variable)
+    ]
 
 
 def from_directives(arguments: Sequence[Argument]) -> list[Given]:
@@ -78,7 +89,16 @@ def from_directives(arguments: Sequence[Argument]) -> list[Given]:
 
 def from_options(options: Mapping[str, str]) -> list[Given]:
     """What was given on the command line."""
-    return [Given(name, value, COMMAND_LINE) for name, value in options.items()]
+    return [
+        Given(name, value, COMMAND_LINE, f"{_option(name)} {shlex.quote(value)}") for name, value in options.items()
+    ]
+
+
+def _told(complaints: Sequence[str]) -> str:
+    """One on the line, several each on its own."""
+    if len(complaints) == 1:
+        return f"{complaints[0]} {_HELP}"
+    return "\n  ".join([f"{len(complaints)} settings cannot be used {_HELP}:", *complaints])
 
 
 class _Complaint(ValueError):
@@ -87,32 +107,68 @@ class _Complaint(ValueError):
 
 def _converted(item: Given) -> Any:
     if item.name not in _FIELDS:
-        raise _Complaint(f"there is no such setting; there are {', '.join(_FIELDS)}")
+        raise _Complaint(_unknown(item))
     try:
         value = msgspec.convert(item.value, _FIELDS[item.name], strict=False)
     except msgspec.ValidationError as exc:
-        raise _Complaint(str(exc)) from exc
+        raise _Complaint(_allowed(item.name)) from exc
     least = _AT_LEAST.get(item.name)
-    if least is not None and (not least <= value < float("inf")):
-        raise _Complaint("must be 0 or more")
-    if item.name in _ABOVE_ZERO and value == 0:
-        raise _Complaint("must be more than 0 seconds")
-    if item.name == "max_lost_share" and value > 1:
-        raise _Complaint("is a share: at most 1")
+    is_in_range = least is None or least <= value < float("inf")
+    if not is_in_range or (item.name in _ABOVE_ZERO and value == 0) or (item.name in _SHARES and value > 1):
+        raise _Complaint(_allowed(item.name))
     return value
+
+
+def _allowed(name: str) -> str:
+    """What a person may write."""
+    kind = _FIELDS[name]
+    if get_origin(kind) is Literal:
+        return f"one of: {', '.join(get_args(kind))}"
+    if name in _SHARES:
+        return "a share from 0 to 1, such as 0.1"
+    if kind is str:
+        return "a text in quotes"
+    least = "more than 0" if name in _ABOVE_ZERO else "0 or more"
+    return f"a whole number, {least}" if kind is int else f"a number of seconds, {least}"
+
+
+def _unknown(item: Given) -> str:
+    close = get_close_matches(item.name, _FIELDS, n=1)
+    is_option = _option(item.name) in item.typed
+    meant = [_option(name) if is_option else name for name in close]
+    return "there is no such setting" + (f"; did you mean {meant[0]}?" if meant else "")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _from_file(path: Path, *, must_exist: bool) -> Iterator[Given]:
     """Raises `UsageError` for a file that is no TOML, or is named but cannot be read."""
     try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        read = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as exc:
         if must_exist:
             raise UsageError(f"SUPERVISE_CONFIG={path} cannot be read: {exc.strerror}") from exc
         return
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
         raise UsageError(f"{path} cannot be read: {exc}") from exc
-    yield from (Given(name.replace("-", "_"), value, str(path)) for name, value in read.items())
+    for name, value in read.items():
+        place = f"{path}{_line_of(name, text)}"
+        yield Given(name.replace("-", "_"), value, place, f"{place}: {name} = {_as_toml(value)}")
+
+
+def _line_of(name: str, text: str) -> str:
+    """Where the file sets it; empty where it is written in some unusual way."""
+    match = re.search(rf"""^[ \t]*(["']?){re.escape(name)}\1[ \t]*=""", text, re.MULTILINE)
+    return f" line {text.count(chr(10), 0, match.start()) + 1}" if match else ""
+
+
+def _as_toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _paired(arguments: Sequence[Argument]) -> Iterator[Given]:
@@ -123,9 +179,11 @@ def _paired(arguments: Sequence[Argument]) -> Iterator[Given]:
         source = f"#SUPERVISE in line {first.line}"
         name, equals, value = first.text.removeprefix("--").partition("=")
         if not first.text.startswith("--"):
-            raise UsageError(f"{source}: {first.text!r} is no option; write --{first.text} or --name value")
+            raise UsageError(
+                f"{source}: {first.text!r} is no option; write --{first.text}, or quote a value with spaces"
+            )
         if not equals:
             if not rest or rest[0].line != first.line:
                 raise UsageError(f"{source}: {first.text} has no value")
             value = rest.pop(0).text
-        yield Given(name.replace("-", "_"), value, source)
+        yield Given(name.replace("-", "_"), value, source, f"{source}: --{name} {shlex.quote(value)}")

@@ -20,7 +20,7 @@ from supervisor.beat.pages import Pages
 from supervisor.bus.protocol import AgentLink
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.ids import AttemptNo, NodeName, Rank
-from supervisor.model.wire import Beats, Fenced, RankBeat, RankGone, Status, StopRanks, ToAgent
+from supervisor.model.wire import Beats, CheckNode, Fenced, RankBeat, RankGone, Status, StopRanks, TellBeats, ToAgent
 from supervisor.selftest.tier0 import NodeCheck
 
 _FACTS_S: Final = 2.0
@@ -78,13 +78,16 @@ class Agent:
         """Once per second, at this node's own moment of it: the node's sign of life and its ranks'."""
         while True:
             await asyncio.sleep(until_turn(time.time(), self._node, self._config.nodes))
-            processes = await self._senses.watcher.glance()
-            ranks = self._senses.pages.read(now=time.monotonic())
-            newest = max((process.attempt for process in processes), default=AttemptNo(0))
-            if newest > self._senses.pages.attempt:
-                ranks = ()  # the pages are an older attempt's
-            self._attempt = max(newest, self._senses.pages.attempt)
-            self._say(processes, ranks)
+            await self._tell_beats()
+
+    async def _tell_beats(self) -> None:
+        processes = await self._senses.watcher.glance()
+        ranks = self._senses.pages.read(now=time.monotonic())
+        newest = max((process.attempt for process in processes), default=AttemptNo(0))
+        if newest > self._senses.pages.attempt:
+            ranks = ()  # the pages are an older attempt's
+        self._attempt = max(newest, self._senses.pages.attempt)
+        self._say(processes, ranks)
 
     def _say(self, processes: Sequence[Process], ranks: tuple[RankBeat, ...]) -> None:
         count = sum(process.attempt == self._attempt and process.is_task for process in processes)
@@ -96,7 +99,13 @@ class Agent:
             if not beat.is_alive and name not in self._mourned:
                 self._mourned.add(name)
                 gone = RankGone(
-                    node=self._node, at=now, attempt=self._attempt, rank=beat.rank, pid=beat.pid, step=beat.step
+                    node=self._node,
+                    at=now,
+                    attempt=self._attempt,
+                    rank=beat.rank,
+                    pid=beat.pid,
+                    step=beat.step,
+                    has_ended=beat.has_ended,
                 )
                 self._link.send(gone, attempt=self._attempt)
 
@@ -109,11 +118,15 @@ class Agent:
 
     async def _do(self, command: ToAgent) -> None:
         try:
-            if isinstance(command, StopRanks):
-                stopped = await stop_ranks(command, node=self._node, scan=self._senses.watcher.look, send=send_signal)
-                self._link.send(stopped, attempt=command.attempt)
-            else:
-                self._link.send(await self._senses.check.answer(self._node, command))
+            match command:
+                case StopRanks():
+                    scan = self._senses.watcher.look
+                    stopped = await stop_ranks(command, node=self._node, scan=scan, send=send_signal)
+                    self._link.send(stopped, attempt=command.attempt)
+                case CheckNode():
+                    self._link.send(await self._senses.check.answer(self._node, command))
+                case TellBeats():
+                    await self._tell_beats()
         except Exception as error:  # noqa: BLE001 - a command that cannot be done stays unanswered; the agent lives on
             _complain(f"{type(command).__name__} {command.ask}", error)
 

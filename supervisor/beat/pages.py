@@ -33,6 +33,8 @@ class Record:
     loss: float | None
     compute_s: float | None
     comm_s: float | None
+    has_ended: bool
+    """It said that it comes to its end."""
 
 
 class Page:
@@ -71,6 +73,7 @@ class Page:
             loss=_number(loss),
             compute_s=_number(compute_s),
             comm_s=_number(comm_s),
+            has_ended=bool(first[layout.ENDED_AT]),
         )
 
     def is_gone(self) -> bool:
@@ -176,6 +179,7 @@ class Pages:
             loss=record.loss,
             compute_s=record.compute_s,
             comm_s=record.comm_s,
+            has_ended=record.has_ended,
         )
 
 

@@ -20,6 +20,7 @@ import mmap
 import os
 import stat
 import struct
+import sys
 
 TYPE_CHECKING = False  # importing typing would cost more than all the rest of this module
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ OWNER = struct.Struct("IiQQ")
 """pid, rank, the process's start in clock ticks since boot, inode of its pid namespace; 0 = unknown."""
 MISUSED_AT = 40
 """Arguments that could not be used, one byte that stops at 255."""
+ENDED_AT = 41
+"""1 once the owner comes to its end, with no exception that nobody caught: neither killed nor crashed."""
 RECORD_AT = 64
 RECORD = struct.Struct("QqdQQ")
 """count, step, loss, phase, count again: unequal counts = torn. It lies within one cache line.
@@ -63,6 +66,7 @@ _next_count = itertools.count(1).__next__
 _page: mmap.mmap | None = None
 _calls_without_page = 0
 _heeded = 0
+_is_end_awaited = False
 
 
 def beat(
@@ -234,8 +238,25 @@ def _own(page: mmap.mmap, rank: int) -> bool:
     if (pid, started) != mine:
         RECORD.pack_into(page, RECORD_AT, 0, NO_STEP, _NAN, PHASES["setup"], 0)
         TIMES.pack_into(page, TIMES_AT, 0, _NAN, _NAN)
+        page[ENDED_AT] = 0
         OWNER.pack_into(page, OWNER_AT, mine[0], rank, mine[1], pid_namespace())
+    _await_end()
     return True
+
+
+def _await_end() -> None:
+    global _is_end_awaited  # noqa: PLW0603 - see _heed
+    if not _is_end_awaited:
+        import atexit  # only a rank needs it
+
+        atexit.register(_say_end)
+        _is_end_awaited = True
+
+
+def _say_end() -> None:
+    """The interpreter ends. After an exception that nobody caught it has kept its type, after `sys.exit` it has not."""
+    if _page is not None and not hasattr(sys, "last_type"):
+        _page[ENDED_AT] = 1
 
 
 def started_at(pid: int) -> int:

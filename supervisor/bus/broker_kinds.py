@@ -32,7 +32,6 @@ _PASSWORDS: Final = "passwords"
 _RULES: Final = "rules"
 _MOSQUITTO: Final = "mosquitto.conf"
 _AMQTT: Final = "amqtt.json"
-SECRET_FILES: Final = (_CERTIFICATE, _KEY, _PASSWORDS, _RULES, _MOSQUITTO, _AMQTT)
 
 
 class AmqttConfig(Fact, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Whether one candidate is whole."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from supervisor.checkpoint.folders import check_folder
 from supervisor.checkpoint.formats import check_file
@@ -12,8 +12,6 @@ from supervisor.model.facts import Checkpoint
 
 _FRESH_S: Final = 5.0
 """A file without an end of its own that changed this recently may still be growing."""
-
-Word = Literal["whole", "incomplete", "corrupt", "being_written", "gone", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

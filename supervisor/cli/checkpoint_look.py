@@ -9,8 +9,37 @@ import time
 from contextlib import suppress
 from typing import Final
 
+from supervisor.cli.options import GlobalOptions
+
 DEADLINE_S: Final = 0.25
 """After sbatch has answered."""
+
+
+_WARNING: Final = "WARNING: "
+"""As `look` writes it, which is not imported here: it brings what reads checkpoints."""
+_DRY_RUN_S: Final = 2.0
+"""Where nothing goes on beside the look."""
+
+
+def sentence_on(url: str, deadline_s: float) -> str:
+    """The sentence on these checkpoints; empty where none are named."""
+    if not url:
+        return ""
+    try:
+        look = CheckpointLook(url)
+    except OSError:
+        return ""
+    try:
+        return look.sentence(deadline_s)
+    finally:
+        look.close()
+
+
+def tell_checkpoints(given: GlobalOptions, url: str) -> None:
+    """The sentence on stderr, for a dry run."""
+    sentence = "" if given.quiet else sentence_on(url, _DRY_RUN_S)
+    if sentence:
+        print(f"supervise: {sentence}", file=sys.stderr)
 
 
 class CheckpointLook:
@@ -27,8 +56,16 @@ class CheckpointLook:
         )
 
     def sentence(self, deadline_s: float = DEADLINE_S) -> str:
-        """`Checkpoints: /scratch/me/ck (newest whole: 41200).`; after the deadline it says that nobody looked."""
+        """`Checkpoints: /scratch/me/ck (newest whole: step 41200).`, or a warning about a place that looks wrong.
+
+        After the deadline it says that nobody looked.
+        """
         found = self._answer(time.monotonic() + deadline_s)
+        if found.startswith(_WARNING):
+            why = found.removeprefix(_WARNING)
+            return (
+                f"{_WARNING}--checkpoint {self.url}: {why}. Until it is there, a restart begins where the script does."
+            )
         return f"Checkpoints: {self.url} ({found or 'not looked at'})."
 
     def close(self) -> None:

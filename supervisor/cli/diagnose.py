@@ -1,6 +1,8 @@
 """`supervise diagnose`: what a log or an evidence bundle says. Needs no Slurm, no run folder, no network."""
 
+import glob
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -8,8 +10,10 @@ import msgspec
 
 from supervisor.cli.diagnose_screen import screen
 from supervisor.cli.exit_codes import ExitCode
+from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.engine import diagnose
-from supervisor.diagnose.read import read_bundle
+from supervisor.diagnose.reading.folder import read_bundle
+from supervisor.diagnose.reading.packs import site_catalogue
 from supervisor.diagnose.taxonomy import UNATTRIBUTED
 from supervisor.errors import PayloadRefused
 from supervisor.model.verdict import Class, Retry, Verdict
@@ -18,27 +22,60 @@ from supervisor.model.verdict import Class, Retry, Verdict
 @click.command(
     name="diagnose",
     help="What a job's log, or a folder of one job's logs, says about its end: supervise diagnose slurm-80012.out. "
-    "Of a folder are read *.log, ranks/<rank>.log, kernel/<node>.log and slurm.json. "
-    "Exit code 0: a verdict, 3: not enough evidence in at least one of the paths, 1: a path cannot be read.",
+    "A file is read with the .err beside it, also compressed (gz, zst) or while it grows; of a folder are read its "
+    "logs, ranks/<rank>.log, kernel/<node>.log, slurm.json and the other parts of a bundle; a run folder stands for "
+    "its last incident. Exit code 0: a verdict, 3: not enough evidence in at least one of the paths, 1: a path "
+    "cannot be read.",
 )
 @click.option("--json", "as_json", is_flag=True, help="one JSON object per path and line")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--against", type=click.Path(path_type=Path), help="log or folder of a good run: what it says too is no evidence"
+)
+@click.option(
+    "--packs", type=click.Path(path_type=Path), help="folder with signatures of your own (docs/signatures.md)"
+)
+@click.argument("paths", nargs=-1, required=True)
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool, paths: tuple[Path, ...]) -> None:
+def command(
+    ctx: click.Context, *, as_json: bool, against: Path | None, packs: Path | None, paths: tuple[str, ...]
+) -> None:
     """Diagnose each path; one that cannot be read is told and makes the exit code 1."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
+    catalogue = site_catalogue(packs)
+    good = _good(against) if against else None
     code = ExitCode.OK
-    for path in paths:
+    for path in _expanded(paths):
         try:
-            verdict = diagnose(read_bundle(path))
+            verdict = diagnose(read_bundle(path), catalogue, good)
         except (OSError, PayloadRefused) as exc:
-            print(f"supervise: cannot read {path}: {getattr(exc, 'strerror', None) or exc}", file=sys.stderr)
+            print(_refusal(path, exc), file=sys.stderr)
             code = ExitCode.FAILED
             continue
-        print(_json(path, verdict) if as_json else screen(verdict))
+        print(_json(path, verdict) if as_json else screen(verdict, path))
+        for part in verdict.unread:
+            print(f"supervise: left out: {part}", file=sys.stderr)
         if verdict.cause == UNATTRIBUTED and code is ExitCode.OK:
             code = ExitCode.UNKNOWN
     ctx.exit(code)
+
+
+def _expanded(paths: tuple[str, ...]) -> Iterator[Path]:
+    """The paths; a pattern that the shell has left as it is stands for what it matches."""
+    for text in paths:
+        matches = [] if Path(text).exists() else sorted(glob.glob(text))  # noqa: PTH207 - may be absolute
+        yield from (Path(one) for one in matches or [text])
+
+
+def _good(path: Path) -> Bundle:
+    try:
+        return read_bundle(path)
+    except (OSError, PayloadRefused) as exc:
+        raise click.UsageError(f"--against: {_refusal(path, exc).removeprefix('supervise: ')}") from exc
+
+
+def _refusal(path: Path, exc: Exception) -> str:
+    reason = getattr(exc, "strerror", None)
+    return f"supervise: cannot read {path}: {reason}" if reason else f"supervise: {exc}"
 
 
 def _json(path: Path, verdict: Verdict) -> str:
@@ -53,6 +90,7 @@ def _json(path: Path, verdict: Verdict) -> str:
         "action": action(verdict),
         "summary": verdict.summary,
         "evidence": verdict.evidence,
+        "unread": verdict.unread,
     }
     built = msgspec.to_builtins(answer)
     # Facts leave out what is empty; this answer names each of its fields.

@@ -1,12 +1,14 @@
 """A verdict for a person: the conclusion first, then the proof."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class, Evidence, Retry, Verdict
 
-_ROWS: Final = 6
+_ROWS: Final = 3
+_KINDS: Final = 4
 _WIDTH: Final = 140
 _RERUN: Final = {
     Retry.YES: "A rerun can succeed without a change.",
@@ -17,9 +19,9 @@ _RERUN: Final = {
 }
 
 
-def screen(verdict: Verdict) -> str:
-    """The lines to print."""
-    return "\n".join([_conclusion(verdict), *_rows(verdict)])
+def screen(verdict: Verdict, path: Path) -> str:
+    """The lines to print: at most a dozen."""
+    return "\n".join([_conclusion(verdict), *_rows(verdict), _row("of", str(path))])
 
 
 def _conclusion(verdict: Verdict) -> str:
@@ -50,7 +52,9 @@ def _rows(verdict: Verdict) -> Iterator[str]:
     for index, one in enumerate([one for one in verdict.evidence if one.role == "context"][:_ROWS]):
         yield _row("context" if index == 0 else "", _line(one))
     if echoes:
-        yield _row("noise", f"{', '.join(one.signature for one in echoes)}: these follow from it")
+        kinds = ", ".join(one.signature for one in echoes[:_KINDS])
+        count = f"{verdict.echoes:,} lines follow" if verdict.echoes > 1 else "1 line follows"
+        yield _row("noise", f"{count} from it: {kinds}")
     if verdict.cls is Class.UNKNOWN:
         yield _row(
             "next",

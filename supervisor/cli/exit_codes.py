@@ -17,5 +17,3 @@ class ExitCode(IntEnum):
     """No such run or job is known here."""
     NO_SLURM = 5
     """Slurm's commands are not on PATH."""
-    INTERRUPTED = 130
-    """Ctrl-C."""

@@ -7,6 +7,7 @@ import click
 
 from supervisor.cli.answer import json_answer
 from supervisor.cli.known_runs import known_runs
+from supervisor.cli.slurms_word import with_slurms_words
 from supervisor.report.many_runs import list_conclusion, list_json, list_text, listed
 
 _SHOWN: Final = 30
@@ -23,7 +24,7 @@ def command(ctx: click.Context, *, all_runs: bool, as_json: bool) -> None:
     """Tell it."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     now = time.time()
-    runs = listed(known_runs(), now)
+    runs = listed(with_slurms_words(known_runs()), now)
     if as_json:
         print(json_answer(conclusion=list_conclusion(runs), runs=list_json(runs)))
         return

@@ -8,7 +8,7 @@ import click
 
 from supervisor import errors
 from supervisor.cli.exit_codes import ExitCode
-from supervisor.cli.options import SETTINGS, GlobalOptions
+from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 
 COMMANDS: Final = {
     "sbatch": ("sbatch", "submit a job under supervision: supervise sbatch train.sh"),
@@ -41,6 +41,15 @@ class _LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"supervisor.cli.{COMMANDS[cmd_name][0]}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a command that was taken for the value of an option is told as that."""
+        swallowed = next((name for name, value in ctx.params.items() if value in COMMANDS), "")
+        if args[0] not in COMMANDS and swallowed:
+            ctx.fail(f"--{swallowed.replace('_', '-')} needs a value, and {ctx.params[swallowed]!r} was taken for it.")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table: importing all of them would take half a second."""
         del ctx
@@ -72,7 +81,7 @@ cli: Final = _LazyGroup(
     name="supervise",
     callback=_begin,
     params=[
-        click.Option(["-q", "--quiet"], is_flag=True, help="print no announcement, only the result"),
+        click.Option(["-q", "--quiet"], is_flag=True, help=QUIET_HELP),
         click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
         click.Option(["--json"], is_flag=True, help="answer in JSON on stdout"),
         click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version),

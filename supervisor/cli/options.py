@@ -24,7 +24,7 @@ SETTINGS: Final = (
     ("stop_grace_s", "S", "between TERM and KILL; default 5"),
     ("node_silence_s", "S", "a node silent this long is probed; default 2.2"),
     ("lease_s", "S", "nobody heard this long: agents stop their ranks; default 30"),
-    ("stall_s", "S", "how long the others must stand still after a rank has failed; default 5"),
+    ("stall_s", "S", "how long at most the others must stand still after a rank has failed; default 5"),
     ("check_deadline_s", "S", "for the check of all nodes before a launch; default 10"),
     ("agents_deadline_s", "S", "for the agents' first report; default 20"),
     ("collect_deadline_s", "S", "for the evidence of one incident; default 3"),
@@ -37,6 +37,7 @@ SETTINGS: Final = (
     ("agent_memory_mb", "MB", "memory limit of the agent on each node; default 128"),
 )
 """Setting, what its value looks like, one line of help."""
+QUIET_HELP: Final = "announce nothing; errors, and each decision about the job in its output, are still told"
 WORDS: Final = {"quiet", "dry_run", "json"}
 """Options without a value, for all commands."""
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,8 @@ import click
 import msgspec
 
 from supervisor.cli.answer import json_answer
-from supervisor.cli.checkpoint_look import CheckpointLook
-from supervisor.cli.options import SETTINGS, GlobalOptions
+from supervisor.cli.checkpoint_look import sentence_on, tell_checkpoints
+from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 from supervisor.cli.promise import promise
 from supervisor.cli.run_place import RunPlace, run_place, why_not_here
 from supervisor.cli.workdir import named_workdir
@@ -55,7 +56,7 @@ command: Final = click.Command(
     name="run",
     callback=_command,
     params=[
-        click.Option(["-q", "--quiet"], is_flag=True, help="print no announcement; decisions are still told"),
+        click.Option(["-q", "--quiet"], is_flag=True, help=QUIET_HELP),
         click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
         *(
             click.Option([f"--{name.replace('_', '-')}", name], metavar=meta, help=text)
@@ -96,7 +97,10 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
     folder = base_folder(Path(workdir), env) / run.run_id
     if given.dry_run:
         print((_as_json if given.json else _as_text)(run, folder, place))
+        tell_checkpoints(given, run.settings.checkpoint)
         return 0
+    if shutil.which(words[0]) is None:
+        return _cannot_start(words[0], "command not found", _NOT_FOUND)
     try:
         create(folder, run, {PROGRAM: (program(), 0o600)})
     except RunFolderUnusable as exc:
@@ -104,7 +108,8 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
         return _become(words)
     note_run(IndexLine(run_id=run.run_id, folder=str(folder), job_id=place.job_id), env)
     if not given.quiet:
-        print(promise(run, job_id=place.job_id, checkpoints=_checkpoints(run)), file=sys.stderr)
+        checkpoints = sentence_on(run.settings.checkpoint, _LOOK_S)
+        print(promise(run, job_id=place.job_id, checkpoints=checkpoints), file=sys.stderr)
     return _become_keeper(folder, words)
 
 
@@ -152,20 +157,6 @@ def _earlier(words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> P
     return None
 
 
-def _checkpoints(run: RunFile) -> str:
-    url = run.settings.checkpoint
-    if not url:
-        return ""
-    try:
-        look = CheckpointLook(url)
-    except OSError:
-        return ""
-    try:
-        return look.sentence(_LOOK_S)
-    finally:
-        look.close()
-
-
 def _become_keeper(folder: Path, words: Sequence[str]) -> int:
     """Not through the stub in `sh`: it would make a second folder for a task of an array, and this Python is known."""
     return _become([sys.executable, "-I", str(folder / PROGRAM), str(folder), *words])
@@ -178,8 +169,13 @@ def _become(argv: Sequence[str]) -> int:
     try:
         os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES))  # noqa: S606  # no shell is wanted
     except OSError as exc:
-        print(f"supervise: {argv[0]}: {exc.strerror}", file=sys.stderr)
-        return _NOT_FOUND if isinstance(exc, FileNotFoundError) else _NOT_STARTED
+        code = _NOT_FOUND if isinstance(exc, FileNotFoundError) else _NOT_STARTED
+        return _cannot_start(argv[0], exc.strerror or str(exc), code)
+
+
+def _cannot_start(program: str, why: str, code: int) -> int:
+    print(f"supervise: {program}: {why}", file=sys.stderr)
+    return code
 
 
 def _conclusion(run: RunFile, place: RunPlace) -> str:

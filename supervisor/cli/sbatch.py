@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from supervisor.cli import show_submission
+from supervisor.cli.checkpoint_look import tell_checkpoints
 from supervisor.cli.options import SETTINGS, GlobalOptions
 from supervisor.cli.sending import Sending
 from supervisor.errors import RunFolderUnusable, UsageError
@@ -96,6 +97,7 @@ def submit(given: GlobalOptions, args: Sequence[str]) -> int:
         return _without_folder(given, request, resolved.settings, script, exc)
     if given.dry_run:
         _show(given, submission, resolved.origin)
+        tell_checkpoints(given, resolved.settings.checkpoint)
         return 0
     if submission.run is None:
         return _become_sbatch(submission, script)

@@ -5,17 +5,22 @@ import time
 import click
 
 from supervisor.cli.answer import json_answer
+from supervisor.cli.array_answer import array_answer, has_begun
 from supervisor.cli.found_run import found_run
-from supervisor.cli.known_runs import views
-from supervisor.report.conclusion import Conclusion, Standing, conclude
-from supervisor.report.many_runs import list_conclusion, list_json, list_text, listed
+from supervisor.cli.slurms_word import with_slurms_word
+from supervisor.model.verdict import Class
+from supervisor.report.conclusion import RESUBMIT, conclude
 from supervisor.report.one_run import why_json, why_text
-from supervisor.report.view import RunView, task_folders
+from supervisor.report.standing import Conclusion, Standing
+from supervisor.report.view import RunView
 
 
 @click.command(
     name="why",
-    help="What happened to a run, and what to do: supervise why 81234. RUN is a job id, a run id or a run folder.",
+    help=(
+        "What happened to a run, and what to do: supervise why 81234. "
+        "RUN is a job id, a task of an array (81234_3), a run id or a run folder."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="one JSON object")
 @click.argument("run")
@@ -24,10 +29,10 @@ def command(ctx: click.Context, *, as_json: bool, run: str) -> None:
     """Tell it; of an array, how its tasks stand."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     view, now = found_run(run), time.time()
-    if view.is_array and task_folders(view):
-        print(_array(view, now, as_json=as_json))
+    if has_begun(view):
+        print(array_answer(view, now, as_json=as_json))
     else:
-        print(_one(view, now, as_json=as_json))
+        print(_one(with_slurms_word(view), now, as_json=as_json))
 
 
 def _one(view: RunView, now: float, *, as_json: bool) -> str:
@@ -52,19 +57,9 @@ def _advice(view: RunView, found: Conclusion) -> str:
         return ""
     from supervisor.diagnose.taxonomy import cause  # the table takes a moment to read and is seldom needed
 
-    return cause(view.records[-1].verdict.cause).row.next
-
-
-def _array(view: RunView, now: float, *, as_json: bool) -> str:
-    tasks = listed(views([view.folder]), now)
-    text = f"Array {view.run.array}, each task is a run of its own. {list_conclusion(tasks)}"
-    if as_json:
-        return json_answer(
-            conclusion=text,
-            job_id=view.job_id,
-            run_id=view.run.run_id,
-            cluster=view.cluster,
-            log=view.log,
-            tasks=list_json(tasks),
-        )
-    return "\n".join([text, *list_text(tasks, now=now)])
+    verdict = view.records[-1].verdict
+    if verdict.cls in {Class.HARDWARE, Class.NETWORK, Class.PLANNED}:
+        otherwise = RESUBMIT
+    else:
+        otherwise = "look for the reason in the job's output; submitted again, it goes on from its newest checkpoint"
+    return cause(verdict.cause).row.next or otherwise

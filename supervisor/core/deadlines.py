@@ -23,8 +23,13 @@ def allowed_s(stage: Stage, settings: Settings) -> float | None:
         # sbatch, and three looks for the job that a timed-out one made.
         Stage.SUBMITTING: settings.submit_deadline_s + 3 * (slurm + 1) + _MARGIN_S,
         Stage.REQUEUEING: 4 * slurm + _MARGIN_S,
-        Stage.ENDING: slurm + 1.0,
+        Stage.ENDING: asking_s(settings),
     }.get(stage)
+
+
+def asking_s(settings: Settings) -> float:
+    """For Slurm's one answer about a SIGTERM."""
+    return settings.slurm_deadline_s + 1.0
 
 
 def leaving_s(settings: Settings) -> float:

@@ -1,11 +1,10 @@
 """The last act: the exit status, the last words, nothing after it."""
 
 from supervisor.core import incident
+from supervisor.core.cause import SIGTERM
 from supervisor.core.instructions import Finish
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
-
-_SIGTERM = 15
 
 
 def finish(
@@ -40,7 +39,7 @@ def _status(turn: Turn, *, is_ended_by_term: bool) -> Exit:
     if attempt is not None and attempt.is_stopping and attempt.failed_code:
         return Exit(code=attempt.failed_code)
     if is_ended_by_term:
-        return Exit(signal=_SIGTERM)
+        return Exit(signal=SIGTERM)
     if attempt is None or attempt.exit is None or attempt.exit.is_good:
         return Exit(code=1)
     return attempt.exit

@@ -24,6 +24,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started"):
     spares: int = 0
     """How many of `nodes` are there only as spares."""
     walltime_at: float | None = None
+    preempt_mode: str = ""
+    """What Slurm does to the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
     restarts: int = 0
     """SLURM_RESTART_COUNT."""
     carried: "Carried | None" = None

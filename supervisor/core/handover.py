@@ -4,6 +4,7 @@ from typing import Final
 
 from supervisor.core import incident
 from supervisor.core.accounting import with_restart
+from supervisor.core.cause import POSITIVE
 from supervisor.core.end import finish
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
@@ -13,8 +14,6 @@ from supervisor.core.turn import Turn
 from supervisor.core.wording import decision, names, planned_action
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 
-_GOES_ON: Final = frozenset({"walltime", "preemption"})
-"""Ends after which a successor is wanted, however late its id is heard."""
 _SUBMITS: Final = 10
 """Orders for a submission whose end nobody knows, half a minute each: so long slurmctld may be away. The hands look
 for the job before they ask again."""
@@ -84,6 +83,15 @@ def requeued(turn: Turn, event: Requeued) -> None:
         finish(turn, words="Slurm starts this job again", handed_over=True)
     else:
         _next_rung(turn, event.text)
+
+
+def take_back(turn: Turn) -> None:
+    """A person wants the run to end: its successor, too."""
+    job = turn.state.submitted
+    if job is not None:
+        turn.do(CancelJob(job_id=job))
+        turn.say(f"successor {job} is cancelled")
+        turn.set(unwanted=job, submitted=None)
 
 
 def late(turn: Turn) -> None:
@@ -178,7 +186,7 @@ def _open_for_bad_nodes(turn: Turn) -> None:
 def _submitted_too_late(turn: Turn, event: Submitted) -> None:
     """The answer comes after the end. A run that a person cancelled has no successor."""
     term, last = turn.state.term, turn.state.finish
-    is_unwanted = term is not None and term.cause not in _GOES_ON and last is not None and not last.handed_over
+    is_unwanted = term is not None and term.cause not in POSITIVE and last is not None and not last.handed_over
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
         turn.set(submitted=event.job_id, unwanted=event.job_id)
         turn.do(CancelJob(job_id=event.job_id))

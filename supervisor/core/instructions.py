@@ -5,6 +5,7 @@ a hand that never answers does not hold the run. Carrying out an instruction twi
 """
 
 from supervisor.model.base import Fact
+from supervisor.model.facts import Checkpoint
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName
 from supervisor.model.records import IncidentRecord
 
@@ -22,6 +23,8 @@ class ChooseCheckpoint(Fact, frozen=True, kw_only=True, tag="choose_checkpoint")
     attempt: AttemptNo
     known_step: int | None = None
     """A step that is known to have been saved there: an empty listing is not believed then."""
+    again: Checkpoint | None = None
+    """Chosen a while ago for the launch that is due: looked at again first, and kept if it is still whole."""
 
 
 class LaunchAttempt(Fact, frozen=True, kw_only=True, tag="launch_attempt"):
@@ -56,8 +59,6 @@ class Collect(Fact, frozen=True, kw_only=True, tag="collect"):
     code: int | None = None
     signal: int | None = None
     """How the script ended, where it has."""
-    is_cancelled: bool = False
-    """The whole job was told to end, and neither its time limit nor a preemption explains that."""
 
 
 class StopAttempt(Fact, frozen=True, kw_only=True, tag="stop_attempt"):

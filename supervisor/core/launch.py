@@ -36,7 +36,10 @@ def go_on(turn: Turn) -> None:
     elif placement.unchecked:
         _check(turn, placement)
     elif turn.state.choice is not None:
-        _launch(turn, placement)
+        if resume.is_checked_again(turn):
+            _launch(turn, placement)
+        else:
+            turn.enter(_looking(turn))
     elif turn.state.stage not in {Stage.PREPARING, Stage.CHECKING}:
         turn.enter(_looking(turn))
 

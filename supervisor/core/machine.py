@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from supervisor.core import handover, incident, launch, planned, recover, takeover, ticks, watch
+from supervisor.core import handover, incident, late_cancel, launch, planned, recover, takeover, ticks, watch
 from supervisor.core.accounting import requested_at_start
 from supervisor.core.events import (
     AgentSilent,
@@ -34,6 +34,7 @@ from supervisor.core.events import (
     Tick,
 )
 from supervisor.core.instructions import Instruction
+from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import Stage, State
 from supervisor.core.turn import Turn
 from supervisor.settings import Settings
@@ -54,11 +55,11 @@ def handle(state: State, event: Event, settings: Settings) -> tuple[State, tuple
     return turn.state, tuple(turn.out)
 
 
-def replay(events: Iterable[Event], settings: Settings) -> State:
+def replay(events: Iterable[Recorded], settings: Settings) -> State:
     """The state after these events; what they once led to is not done again."""
     state = State()
     for event in events:
-        state, _ = handle(state, event, settings)
+        state = event.state if isinstance(event, Snapshot) else handle(state, event, settings)[0]
     return state
 
 
@@ -73,6 +74,7 @@ def _run_started(turn: Turn, event: RunStarted) -> None:
         spares=event.spares,
         started_at=event.at,
         walltime_at=event.walltime_at,
+        preempt_mode=event.preempt_mode,
         is_first_job=event.carried is None,
         behind=msgspec.structs.replace(behind, open_incident=None),
         stage=Stage.PREPARING,
@@ -90,6 +92,14 @@ def _after_the_end(turn: Turn, event: Event) -> None:
             handover.submitted(turn, event)
         case SupervisorStarted():
             takeover.began(turn, event)
+        case KeeperReported():
+            takeover.keeper_said(turn, event)
+        case SignalReceived():
+            late_cancel.signalled(turn, event)
+        case SlurmReported():
+            late_cancel.slurm_said(turn, event)
+        case Tick():
+            late_cancel.late(turn)
         case _:
             pass
 

@@ -6,38 +6,19 @@ also takes back a successor that was submitted just before.
 
 from typing import Final
 
-from supervisor.core import incident
+from supervisor.core import handover, incident
+from supervisor.core.cause import POSITIVE, SIGTERM, WORDS, find_cause, is_requeued_by_slurm
 from supervisor.core.deadlines import leaving_s
 from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen, Requeued, SignalReceived, SlurmReported, Submitted
-from supervisor.core.instructions import AskSlurm, CancelJob, ChooseCheckpoint, StopAttempt, Submit
+from supervisor.core.instructions import AskSlurm, ChooseCheckpoint, StopAttempt, Submit
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, Term
 from supervisor.core.turn import Turn
-from supervisor.model.facts import JobFacts
 from supervisor.model.verdict import Class, Retry, Verdict
 
-SIGTERM: Final = 15
-POSITIVE: Final = frozenset({"walltime", "preemption"})
-"""Causes after which the run goes on in another job, if Slurm does not see to that itself."""
-RUNNING_STATES: Final = frozenset({"RUNNING", "SUSPENDED", "CONFIGURING", "RESIZING", "UNKNOWN", ""})
-_AGAIN: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
-_LINES: Final = {
-    "slurm_time_limit": "walltime",
-    "slurm_preempted": "preemption",
-    "slurm_requeued": "requeue",
-    "slurm_node_failure": "node_failure",
-}
-_LIMIT_SLACK_S: Final = 1.0
-_WORDS: Final = {
-    "walltime": "the time limit has ended the job",
-    "preemption": "a job with more right has taken the nodes",
-    "requeue": "Slurm starts this job again",
-    "node_failure": "Slurm ends the job because a node failed",
-    "user_cancel": "the job was cancelled",
-    "user_stop": "the job was told to end (SIGTERM)",
-    "unattributed": "the job was told to end, and Slurm does not say why",
-}
+_PAUSES_S: Final = (1.0, 3.0)
+"""Before a submission that failed is tried again: Slurm kills the job some seconds after its SIGTERM (KillWait)."""
 
 
 def signalled(turn: Turn, event: SignalReceived) -> None:
@@ -83,7 +64,7 @@ def slurm_said(turn: Turn, event: SlurmReported) -> None:
     """The one answer that decides about the cause."""
     if turn.state.stage is not Stage.ENDING or turn.term.is_answered:
         return
-    turn.change_term(is_answered=True, cause=_cause(turn, event.job))
+    turn.change_term(is_answered=True, cause=find_cause(turn.state, event))
     settle(turn)
 
 
@@ -100,12 +81,34 @@ def submitted(turn: Turn, event: Submitted) -> None:
     """A submission that was under way when SIGTERM came, or that was ordered because of it."""
     if turn.state.stage is not Stage.ENDING:
         return
-    turn.change_term(is_submitting=False)
     if event.outcome == "accepted":
         turn.set(submitted=event.job_id)
+    elif _may_submit_again(turn):
+        _submit_later(turn, event)
+        return
     else:
-        turn.say(f"no successor: sbatch {event.outcome} ({event.text})")
+        turn.say(f"no successor: sbatch {event.outcome} ({event.text}); submit the run again to go on with it")
+    turn.change_term(is_submitting=False)
     settle(turn)
+
+
+def is_submission_due(turn: Turn) -> bool:
+    """The pause after a submission that failed is over."""
+    term = turn.state.term
+    return (
+        turn.state.stage is Stage.ENDING
+        and term is not None
+        and term.submit_at is not None
+        and turn.at >= term.submit_at
+    )
+
+
+def order_submission(turn: Turn) -> None:
+    """Order the successor (again), and wait for the answer."""
+    turn.change_term(submit_at=None)
+    turn.set(deadline=turn.at + leaving_s(turn.settings))
+    # The script may still be saving: the successor waits for the end of this job, which is near.
+    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True))
 
 
 def requeued(turn: Turn, event: Requeued) -> None:
@@ -131,7 +134,8 @@ def settle(turn: Turn) -> None:
     if _goes_on(turn) and not term.is_submitted:
         _submit(turn)
         return
-    _take_back(turn)
+    if term.cause not in POSITIVE:
+        handover.take_back(turn)
     attempt = turn.state.attempt
     if attempt is not None and attempt.is_live and (attempt.is_started or attempt.is_stopping):
         turn.set(deadline=turn.at + leaving_s(turn.settings) if attempt.is_stopping else None)
@@ -154,7 +158,7 @@ def late(turn: Turn) -> None:
             turn.set(deadline=None)
             turn.say("no answer to the submission of a successor")
         return
-    cause = term.cause if term.is_answered else _cause(turn, None)
+    cause = term.cause if term.is_answered else find_cause(turn.state, None)
     turn.change_term(is_answered=True, is_choosing=False, cause=cause)
     turn.say("no answer in time about why the job ends")
     settle(turn)
@@ -168,7 +172,7 @@ def ask_again(turn: Turn) -> None:
     if turn.term.is_choosing:
         turn.do(_choose_order(turn))
     if turn.term.is_submitting:
-        turn.do(_submit_order(turn))
+        order_submission(turn)
 
 
 def _look_for_progress(turn: Turn) -> None:
@@ -181,48 +185,12 @@ def _choose_order(turn: Turn) -> ChooseCheckpoint:
     return ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=turn.state.behind.checkpoint_step)
 
 
-def _cause(turn: Turn, job: JobFacts | None) -> str:
-    """Why Slurm ends the job: by its own words, by the lines of slurmstepd, by the clock."""
-    if turn.state.rung == "requeue":
-        return "requeue"  # our own order: this signal is how Slurm carries it out
-    return _cause_by_facts(job) or _cause_by_lines(turn) or _cause_by_clock(turn) or _cause_by_person(turn, job)
-
-
-def _cause_by_facts(job: JobFacts | None) -> str:
-    if job is None:
-        return ""
-    if job.state in _AGAIN:
-        return "requeue"
-    if job.preempt_time is not None or job.state == "PREEMPTED":
-        return "preemption"
-    if job.reason == "TimeLimit" or job.state in {"TIMEOUT", "DEADLINE"}:
-        return "walltime"
-    return "node_failure" if job.state == "NODE_FAIL" else ""
-
-
-def _cause_by_lines(turn: Turn) -> str:
-    lines = turn.state.attempt.ending_lines if turn.state.attempt else ()
-    return next((_LINES[line] for line in lines if line in _LINES), "")
-
-
-def _cause_by_clock(turn: Turn) -> str:
-    limit = turn.state.walltime_at
-    return "walltime" if limit is not None and turn.term.at >= limit - _LIMIT_SLACK_S else ""
-
-
-def _cause_by_person(turn: Turn, job: JobFacts | None) -> str:
-    if job is None:
-        return "unattributed"
-    return "user_stop" if job.state in RUNNING_STATES and not turn.term.whole_step else "user_cancel"
-
-
 def _goes_on(turn: Turn) -> bool:
     """A successor is wanted: a positive cause, nobody else sees to it, and it would get further."""
     if turn.is_observing or turn.term.cause not in POSITIVE:
         return False
     if turn.term.cause == "preemption":
-        job = turn.state.slurm.job
-        return job is not None and not job.requeue
+        return not is_requeued_by_slurm(turn.state)
     return bool(turn.settings.checkpoint) and _has_progress(turn)
 
 
@@ -239,27 +207,26 @@ def _submit(turn: Turn) -> None:
     turn.change_behind(excluded=excluded(turn.state))
     turn.set(exclude=turn.state.behind.excluded, rung="submit")
     turn.change_term(is_submitting=True, is_submitted=True)
-    turn.set(deadline=turn.at + leaving_s(turn.settings))
-    turn.do(_submit_order(turn))
+    order_submission(turn)
 
 
-def _submit_order(turn: Turn) -> Submit:
-    """The script may still be saving: the successor waits for the end of this job, which is near."""
-    return Submit(exclude=turn.state.exclude, after_this_job=True)
+def _may_submit_again(turn: Turn) -> bool:
+    term = turn.term
+    return term.is_answered and not term.is_choosing and term.tries < len(_PAUSES_S) and _goes_on(turn)
 
 
-def _take_back(turn: Turn) -> None:
-    """Without a positive cause a person wants the run to end: its successor, too."""
-    if turn.state.submitted is not None and turn.term.cause not in POSITIVE:
-        turn.do(CancelJob(job_id=turn.state.submitted))
-        turn.say(f"successor {turn.state.submitted} is cancelled")
-        turn.set(unwanted=turn.state.submitted, submitted=None)
+def _submit_later(turn: Turn, event: Submitted) -> None:
+    """Once more after a pause; the hands look for a job that an unheard sbatch made before they submit another."""
+    tries = turn.term.tries
+    if not tries:
+        turn.say(f"sbatch {event.outcome} ({event.text}); trying again while this job has time")
+    turn.change_term(tries=tries + 1, submit_at=turn.at + _PAUSES_S[tries])
 
 
 def _finish(turn: Turn) -> None:
     cause = turn.term.cause
     goes_on = turn.state.submitted is not None or cause == "requeue"
-    words = _WORDS[cause]
+    words = WORDS[cause]
     if turn.state.submitted is not None:
         words += f"; job {turn.state.submitted} goes on with the run"
     _keep_planned(turn, cause, words, goes_on=goes_on)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from supervisor.core import handover, incident, launch, planned, watch
+from supervisor.core.cause import POSITIVE
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
 from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
@@ -221,7 +222,7 @@ def _ask(turn: Turn) -> None:
 
 def _act(turn: Turn) -> None:
     verdict = turn.incident.record.verdict
-    if verdict.cls is Class.PLANNED and verdict.cause in planned.POSITIVE:
+    if verdict.cls is Class.PLANNED and verdict.cause in POSITIVE:
         planned.begin(turn, cause=verdict.cause)
         return
     for node in (*turn.incident.lost, *verdict.exclude_nodes):

@@ -13,6 +13,8 @@ from supervisor.model.facts import Choice
 
 _PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0)
 """Between two looks at a checkpoint store that gives no answer."""
+_FRESH_S: Final = 1.0
+"""A checkpoint that was found whole this recently need not be looked at again before the launch."""
 _NO_CHECKPOINT: Final = Choice(chosen=None, why="no checkpoint folder is configured")
 
 
@@ -26,6 +28,19 @@ def choose(turn: Turn) -> None:
         return
     turn.set(is_choosing=True)
     turn.do(ChooseCheckpoint(attempt=state.next_attempt, known_step=state.behind.checkpoint_step))
+
+
+def is_checked_again(turn: Turn) -> bool:
+    """The chosen checkpoint was whole just now. If that is too long ago, it is looked at again, and False for now.
+
+    Between choice and launch lie tier 0 and Slurm's answers: seconds in which somebody may clear up.
+    """
+    best = turn.state.choice.chosen if turn.state.choice else None
+    if best is None or turn.at - turn.state.chosen_at <= _FRESH_S:
+        return True
+    turn.set(choice=None, is_choosing=True)
+    turn.do(ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=turn.state.behind.checkpoint_step, again=best))
+    return False
 
 
 def chosen(turn: Turn, event: CheckpointChosen) -> None:
@@ -47,7 +62,7 @@ def chosen(turn: Turn, event: CheckpointChosen) -> None:
 
 def _accept(turn: Turn, choice: Choice) -> None:
     """Take this choice for the next attempt. A newer checkpoint than last time is progress, with beats or without."""
-    turn.set(choice=choice)
+    turn.set(choice=choice, chosen_at=turn.at)
     if choice.chosen is None:
         return
     known = turn.state.behind.checkpoint_step

@@ -147,6 +147,10 @@ class Term(Fact, frozen=True, kw_only=True):
     is_submitting: bool = False
     is_submitted: bool = False
     """A submission was begun, with whatever end."""
+    tries: int = 0
+    """Submissions that failed and are repeated."""
+    submit_at: float | None = None
+    """When the next one is due."""
 
 
 class State(Fact, frozen=True, kw_only=True):
@@ -162,6 +166,8 @@ class State(Fact, frozen=True, kw_only=True):
     spares: int = 0
     started_at: float = 0.0
     walltime_at: float | None = None
+    preempt_mode: str = ""
+    """What Slurm does to the job when another one takes its nodes; empty: not known."""
     is_first_job: bool = True
     out: tuple[NodeName, ...] = ()
     """Nodes that have left the job."""
@@ -183,6 +189,8 @@ class State(Fact, frozen=True, kw_only=True):
     """Where the next attempt resumes."""
     is_choosing: bool = False
     """The checkpoint finder has been asked for the next attempt."""
+    chosen_at: float = 0.0
+    """When it has answered; a choice that is older than a moment is looked at again right before the launch."""
     choose_at: float | None = None
     """When it is asked again after an answer that cannot be trusted."""
     choice_tries: int = 0

@@ -2,67 +2,43 @@
 
 import msgspec
 
-from supervisor.core.accounting import booked, lost_share, requested
+from supervisor.core.accounting import booked, requested
 from supervisor.core.events import Carried
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, State
 from supervisor.model.base import Fact
-from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
+from supervisor.model.ids import AttemptNo, JobId, NodeName
 
 
 class Summary(Fact, frozen=True, kw_only=True):
     """The living run in a few values, for `status.json`."""
 
-    run_id: RunId
-    job_id: JobId
     stage: Stage
     attempt: AttemptNo
     """0: none yet."""
     nodes: tuple[NodeName, ...] = ()
     """Of the attempt."""
-    hidden: tuple[NodeName, ...] = ()
-    """Nodes of the job that the attempt does not use."""
-    left: tuple[NodeName, ...] = ()
-    """Nodes that have left the job."""
-    silent: tuple[NodeName, ...] = ()
     unfit: dict[NodeName, str] = {}  # noqa: RUF012  # msgspec copies mutable defaults
     step: int | None = None
-    furthest_step: int | None = None
-    resumed_step: int | None = None
     interruptions: int = 0
     """Over the whole run, planned stops not counted."""
     restarts: int = 0
-    lost_share: float = 0.0
-    lost_node_seconds: float = 0.0
-    ending: str = ""
-    """Why the job is being ended; empty: it is not, or nobody knows yet."""
     successor: JobId | None = None
     conclusion: str = ""
     """The last words, once they are said."""
 
 
-def summary(state: State, at: float) -> Summary:
-    """The picture of the run at this moment."""
-    attempt, behind = state.attempt, booked(state, at).behind
-    nodes = attempt.nodes if attempt else ()
+def summary(state: State) -> Summary:
+    """The picture of the run."""
+    attempt, behind = state.attempt, state.behind
     return Summary(
-        run_id=state.run_id,
-        job_id=state.job_id,
         stage=state.stage,
         attempt=attempt.number if attempt else AttemptNo(0),
-        nodes=nodes,
-        hidden=tuple(node for node in state.held if attempt and node not in nodes),
-        left=state.out,
-        silent=tuple(node for node in state.held if node in state.trouble),
+        nodes=attempt.nodes if attempt else (),
         unfit=state.unfit,
         step=attempt.step if attempt else None,
-        furthest_step=behind.furthest_step,
-        resumed_step=attempt.resumed_step if attempt else None,
         interruptions=behind.incidents - behind.planned,
         restarts=behind.restarts,
-        lost_share=lost_share(state, at),
-        lost_node_seconds=behind.lost_node_seconds,
-        ending=state.term.cause if state.term else "",
         successor=state.submitted,
         conclusion=state.finish.reason if state.finish else "",
     )

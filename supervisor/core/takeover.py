@@ -1,6 +1,7 @@
 """A supervisor that begins again: open questions are asked anew, and the keeper says what became of the attempt."""
 
-from supervisor.core import handover, launch, planned, recover, resume, watch
+from supervisor.core import handover, late_cancel, launch, planned, recover, resume, watch
+from supervisor.core.cause import SIGTERM
 from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
 from supervisor.core.instructions import CancelJob
 from supervisor.core.state import Stage
@@ -34,19 +35,29 @@ def _ask_again(turn: Turn) -> None:
             handover.order_again(turn)
         case Stage.ENDING:
             planned.ask_again(turn)
-        case Stage.FINISHED if turn.state.finish is not None:
-            turn.do(turn.state.finish)
+        case Stage.FINISHED:
+            _end_again(turn)
         case _:
             pass
 
 
+def _end_again(turn: Turn) -> None:
+    if late_cancel.is_asking(turn):
+        late_cancel.ask(turn)
+    elif turn.state.finish is not None:
+        turn.do(turn.state.finish)
+
+
 def keeper_said(turn: Turn, event: KeeperReported) -> None:
     """The keeper's word on attempts is final: it is the one that starts and reaps them."""
-    if turn.state.stage in {Stage.NEW, Stage.FINISHED}:
+    if turn.state.stage is Stage.NEW:
         return
-    _reconcile(turn, event)
-    if planned.SIGTERM in event.signals:
-        planned.signalled(turn, SignalReceived(at=turn.at, number=planned.SIGTERM))
+    is_over = turn.state.stage is Stage.FINISHED
+    if not is_over:
+        _reconcile(turn, event)
+    if SIGTERM in event.signals:
+        said = late_cancel.signalled if is_over else planned.signalled
+        said(turn, SignalReceived(at=turn.at, number=SIGTERM))
 
 
 def _reconcile(turn: Turn, event: KeeperReported) -> None:

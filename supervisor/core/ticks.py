@@ -3,6 +3,7 @@
 import msgspec
 
 from supervisor.core import handover, incident, launch, planned, recover, watch
+from supervisor.core.cause import RUNNING_STATES, is_preempted
 from supervisor.core.events import LineSeen, Progressed, RankFailed, RanksSeen, SlurmReported, Stalled
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
@@ -21,6 +22,8 @@ def tick(turn: Turn) -> None:
     is_looking = state.stage in {Stage.PREPARING, Stage.CHECKING, Stage.SHRINKING}
     if is_looking and state.choose_at is not None and turn.at >= state.choose_at:
         launch.look_later(turn)
+    elif planned.is_submission_due(turn):
+        planned.order_submission(turn)
     elif state.deadline is not None and turn.at >= state.deadline:
         _late(turn)
     elif state.stage is Stage.RUNNING:
@@ -51,8 +54,10 @@ def slurm_said(turn: Turn, event: SlurmReported) -> None:
     if turn.state.stage is not Stage.COLLECTING:
         return
     turn.change_incident(is_slurm_asked=True)
-    if event.job is not None and event.job.state not in planned.RUNNING_STATES:
-        # The job is being ended, and the signal that says so has not been seen yet: planned beats noise.
+    job = event.job
+    if job is not None and (job.state not in RUNNING_STATES or is_preempted(job)):
+        # The job is being ended, and the signal that says so has not been seen yet: planned beats noise. At the
+        # beginning of a preemption's grace only the ranks are told.
         planned.begin(turn, whole_step=True)
         planned.slurm_said(turn, event)
         return

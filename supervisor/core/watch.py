@@ -4,6 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from supervisor.core.accounting import requested_at_start
 from supervisor.core.events import AgentSilent, AgentUp, NodeProbed, SlurmReported
 from supervisor.core.instructions import AskSlurm, CheckNodes, ProbeNode
 from supervisor.core.launch import note_unfit
@@ -24,6 +25,10 @@ _QUIET_S: Final = 300.0
 """Without a restart of agents for this long, the next one may come at once again."""
 _SURE_DEAD: Final = 2
 """Dead answers in a row: the last one comes just before the loss is believed."""
+_APART_S: Final = 0.5
+"""Between the beginnings of those two probes: a slurmd that restarts refuses twice within a millisecond."""
+_WITNESSED: Final = frozenset({"last_will", "step_ended"})
+"""Broker or agent step have told of the end too, which no slurmd's restart makes them do: probed again at once."""
 _WITNESS_S: Final = 10.0
 """How long an answer of Slurm proves that our own network works."""
 _SEVERAL: Final = 2
@@ -59,6 +64,8 @@ def probed(turn: Turn, event: NodeProbed) -> None:
         return
     row = seen.dead_in_a_row + 1 if event.answer == "dead" else 0
     is_unsure = event.answer == "dead" and row < _SURE_DEAD
+    next_at = _second_at(turn, seen) if is_unsure else turn.at + _paused(_PAUSES_S, seen.probes)
+    is_due = next_at <= turn.at
     _change(
         turn,
         event.node,
@@ -66,11 +73,11 @@ def probed(turn: Turn, event: NodeProbed) -> None:
         dead_in_a_row=row,
         text=event.text,
         probes=0 if is_unsure else seen.probes + 1,
-        probe_at=None if is_unsure else turn.at + _paused(_PAUSES_S, seen.probes),
+        probe_at=None if is_due else next_at,
         asked_at=turn.at,
         restart_at=_restart_at(turn, seen, event.answer),
     )
-    if is_unsure:
+    if is_due:
         turn.do(ProbeNode(node=event.node))
     if event.answer == "unknown" or (event.answer == "dead" and not _has_witness(turn, event.node)):
         _ask_slurm(turn)
@@ -91,6 +98,9 @@ def slurm_said(turn: Turn, event: SlurmReported) -> None:
     turn.set(slurm=seen)
     if event.job.state == "RUNNING" and event.job.end_time is not None:
         turn.set(walltime_at=event.job.end_time)
+        if not turn.state.behind.requested_node_seconds:
+            # Slurm gave no answer when the job began: the budget of lost time holds from here on.
+            turn.change_behind(requested_node_seconds=requested_at_start(turn.state))
 
 
 def look(turn: Turn) -> None:
@@ -152,6 +162,11 @@ def _is_lost(turn: Turn, node: NodeName) -> bool:
         # Nobody could be reached from here, but Slurm can: after the lease that is no doubt any more.
         return seen.answer == "unknown" and is_old and _is_fresh(turn, turn.at - _WITNESS_S)
     return _has_witness(turn, node) and (is_old or not _is_mass(turn))
+
+
+def _second_at(turn: Turn, seen: Trouble) -> float:
+    """When a node that was found dead once is probed again. A probe that waited for its answer was long enough ago."""
+    return turn.at if seen.how in _WITNESSED else max(turn.at, seen.asked_at + _APART_S)
 
 
 def _has_witness(turn: Turn, node: NodeName) -> bool:

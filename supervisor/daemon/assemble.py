@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import structlog
 
-from supervisor.agent.runtime import build_runtime
+from supervisor.agent.runtime import BOOT, build_runtime
 from supervisor.beat.install import install_beat
 from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
 from supervisor.core.events import Event
+from supervisor.daemon import agent_log
 from supervisor.daemon.agent_launch import AgentFiles, agent_command, agent_environment
 from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.clock import Clock
@@ -24,7 +25,7 @@ from supervisor.daemon.roster import Roster
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.daemon.tail import job_output
 from supervisor.daemon.world import World
-from supervisor.errors import NoSlurm, SlurmFailed
+from supervisor.errors import NoSlurm, PayloadRefused, SlurmFailed
 from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.agent_config import AgentConfig
@@ -40,8 +41,6 @@ from supervisor.telemetry.aside import aside
 _log = structlog.stdlib.get_logger(__name__)
 _T = TypeVar("_T")
 
-_BOOT = Path(__file__).parents[1] / "agent" / "boot.py"
-_AGENT_LOG = "agent.log"
 _FIRST_ASK_S = 5.0
 _LOOPBACK = ("127.0.0.1", 0)
 
@@ -61,6 +60,16 @@ class Basics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prospects:
+    """How Slurm may end this job, as far as it said so when the supervisor began."""
+
+    walltime_at: float | None = None
+    """When the time limit ends the job; None: unknown or never."""
+    preempt_mode: str = ""
+    """What becomes of the job when another one takes its nodes; empty: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """The supervisor's edges, open."""
 
@@ -69,8 +78,7 @@ class Parts:
     agents: AgentSteps
     address: str
     """`host:port` of this node's slurmd; empty without Slurm."""
-    walltime_at: float | None
-    """When the time limit ends the job; None: unknown or never."""
+    prospects: Prospects
     node_folder: Path
     """What lies on this node's own disk; removed at the end of the job."""
 
@@ -85,7 +93,7 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     """Everything opened, left with the stack. Raises `BrokerFailed` where agents can be reached in no way."""
     slurm: Backend = PyslurmSlurm() if basics.around.is_slurm else AbsentSlurm()
     runtime = asyncio.create_task(asyncio.to_thread(_runtime, basics.folder), name="runtime")
-    (host, port), config, walltime_at = await _ask_slurm(slurm, basics.around)
+    (host, port), config, prospects = await _ask_slurm(slurm, basics.around)
     bus = await stack.enter_async_context(open_hub(_place(basics, host, config)))
     address = f"{host}:{port}" if port else ""
     roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
@@ -114,30 +122,32 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         bus=bus,
         agents=agents,
         address=address,
-        walltime_at=walltime_at,
+        prospects=prospects,
         node_folder=_node_folder(basics),
     )
 
 
-async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig, float | None]:
-    """This node's address, the cluster's settings and when the time limit ends the job.
+async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, int], SlurmConfig, Prospects]:
+    """This node's address, the cluster's settings and how the job may end.
 
     A Slurm that gives no answer costs only what depends on it.
     """
     if not around.is_slurm:
-        return _LOOPBACK, SlurmConfig(), None
+        return _LOOPBACK, SlurmConfig(), Prospects()
     address, config, job = await asyncio.gather(
         _or_none(slurm.node_address(around.here, deadline_s=_FIRST_ASK_S)),
         _or_none(slurm.config(deadline_s=_FIRST_ASK_S)),
         _or_none(slurm.job(around.job_id, deadline_s=_FIRST_ASK_S)),
     )
-    return address or (str(around.here), 0), config or SlurmConfig(), job.end_time if job else None
+    mode = await _or_none(slurm.preempt_mode(job, deadline_s=_FIRST_ASK_S)) if job else None
+    prospects = Prospects(walltime_at=job.end_time if job else None, preempt_mode=mode or "")
+    return address or (str(around.here), 0), config or SlurmConfig(), prospects
 
 
 async def _or_none(asked: Awaitable[_T]) -> _T | None:
     try:
         return await asked
-    except (SlurmFailed, NoSlurm) as exc:
+    except (SlurmFailed, NoSlurm, PayloadRefused) as exc:
         _log.warning("slurm.no_answer", reason=exc)
         return None
 
@@ -186,7 +196,7 @@ async def _agent_files(
     config = basics.folder / f"agent-{basics.around.raw_job_id}.json"
     basics.writer.write(config, encode(bus.agent_config(told)), mode=0o600)
     await basics.writer.flushed(_FIRST_ASK_S)
-    return AgentFiles(boot=_BOOT, runtime=runtime, config=config)
+    return AgentFiles(boot=BOOT, runtime=runtime, config=config)
 
 
 def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> AgentSteps:
@@ -201,7 +211,7 @@ def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> Ag
             basics.around, nodes, files, memory_mb=basics.settings.agent_memory_mb, pipes=pipes
         ),
         environment=agent_environment(basics.around, os.environ),
-        log_path=basics.folder / _AGENT_LOG,
+        log_path=basics.folder / agent_log.NAME,
         clock=basics.clock,
         ended=ended,
     )

@@ -8,7 +8,8 @@ from supervisor.core.events import Event, Tick
 from supervisor.core.instructions import Finish, Instruction, LaunchAttempt, Requeue, Shrink, StopAttempt, Submit
 from supervisor.core.log_policy import LogPolicy
 from supervisor.core.machine import handle
-from supervisor.core.state import State
+from supervisor.core.snapshot import Recorded, Snapshot
+from supervisor.core.state import Stage, State
 from supervisor.daemon.clock import Clock
 from supervisor.settings import Settings
 
@@ -20,8 +21,15 @@ _FLUSH_S = 2.0
 class Log(Protocol):
     """Where events are kept."""
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Recorded) -> None:
         """Keep the event; never blocks."""
+
+    @property
+    def is_long(self) -> bool:
+        """It should begin anew."""
+
+    def begin_anew(self, snapshot: Snapshot) -> None:
+        """Let the log begin with this; never blocks."""
 
     async def flushed(self, deadline_s: float) -> bool:
         """Whether all that was appended is on disk."""
@@ -31,9 +39,17 @@ class Driver:
     """Feeds the pure machine and hands its instructions on."""
 
     def __init__(
-        self, *, state: State, settings: Settings, log: Log, clock: Clock, carry_out: Callable[[Instruction], None]
+        self,
+        *,
+        state: State,
+        settings: Settings,
+        log: Log,
+        clock: Clock,
+        carry_out: Callable[[Instruction], None],
+        restarts: int = 0,
     ) -> None:
         self.state = state
+        self._restarts = restarts
         self._settings = settings
         self._log = log
         self._clock = clock
@@ -63,8 +79,11 @@ class Driver:
     async def _step(self, event: Event) -> None:
         before = self.state
         self.state, instructions = handle(before, event, self._settings)
-        for kept in self._policy.kept(event, decides=bool(instructions)):
-            self._log.append(kept)
+        if before.stage is not Stage.FINISHED or self.state is not before:  # what the agents' end stirs up is no news
+            for kept in self._policy.kept(event, decides=bool(instructions)):
+                self._log.append(kept)
+        if self._log.is_long:
+            self._log.begin_anew(Snapshot(at=event.at, restarts=self._restarts, state=self.state))
         if any(isinstance(instruction, _DECISIONS) for instruction in instructions):
             await self._log.flushed(_FLUSH_S)
         for instruction in instructions:

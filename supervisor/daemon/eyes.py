@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import structlog
@@ -20,13 +21,16 @@ from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.keeper_link import Ended, KeeperState, Refused, Signalled, Started
 from supervisor.daemon.rank_lines import Source
 from supervisor.daemon.world import World
-from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, Status, Stopped
+from supervisor.errors import BrokerFailed
+from supervisor.model.wire import Beats, Checked, Fenced, FromAgent, RankGone, Status, Stopped, TellBeats
 
 _log = structlog.stdlib.get_logger(__name__)
 
 _FIRST_REPORT_S = 10.0
 _LOOK_S = 0.25
 """Between two looks at the clock and at the job's output: a rank's crash is seen within this."""
+_FAILED_LOOK_S = 0.05
+"""Between two looks at the clock once a rank has failed."""
 
 
 async def watch_agents(world: World, agents: AgentSteps) -> None:
@@ -46,14 +50,33 @@ async def watch_output(world: World) -> None:
         for event in events:
             if isinstance(event, RankFailed):
                 world.roster.rank_failed(world.clock(), rank=event.rank, node=event.node)
+                world.rank_failed.set()
         _post_all(world, events)
 
 
 async def watch_time(world: World) -> None:
     """Silence and standstill: what shows only when somebody looks at the clock."""
+    asking: asyncio.Task[None] | None = None
     while True:
-        await asyncio.sleep(_LOOK_S)
+        await _next_look(world)
         _post_all(world, world.roster.tick(world.clock(), stall_s=world.settings.stall_s))
+        is_free = asking is None or asking.done()
+        if is_free and world.roster.wants_beats(world.clock(), stall_s=world.settings.stall_s):
+            asking = asyncio.create_task(_ask_for_beats(world), name="tell_beats")
+
+
+async def _next_look(world: World) -> None:
+    """At the news of a failed rank at once, and often until it is known what it means."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_FAILED_LOOK_S if world.roster.is_waiting else _LOOK_S):
+            await world.rank_failed.wait()
+    world.rank_failed.clear()
+
+
+async def _ask_for_beats(world: World) -> None:
+    """Where the broker is away, beats come at their turn or not at all: a standstill is then judged by the clock."""
+    with suppress(BrokerFailed):
+        await world.hub.command(None, TellBeats(ask=uuid.uuid4().hex), attempt=world.roster.attempt)
 
 
 async def watch_steps(world: World) -> None:
@@ -84,6 +107,18 @@ async def watch_keeper(world: World) -> None:
         event = _reported(world, report)
         if event is not None:
             world.post(event)
+
+
+def hear_last_signal(world: World, is_over: Callable[[], bool]) -> None:
+    """SIGTERM as this process itself hears it. Once the end is decided the keeper may not report a cancel any more."""
+
+    def heard() -> None:
+        world.keeper.signaled(signal.SIGTERM)
+        world.sigterm_at = world.clock()
+        if is_over():
+            world.post(SignalReceived(at=world.sigterm_at, number=signal.SIGTERM))
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, heard)
 
 
 def _post_all(world: World, events: Iterable[Event]) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from supervisor.core.events import Event, RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
+from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import State
 from supervisor.core.summary import carried
 from supervisor.daemon.surroundings import Surroundings
-from supervisor.model.ids import RunId
+from supervisor.model.ids import JobId, RunId
 from supervisor.settings import Settings
 
 
@@ -34,21 +35,22 @@ class Opening:
 
 
 def opening(
-    events: Sequence[Event],
+    events: Sequence[Recorded],
     *,
     run_id: RunId,
     around: Surroundings,
     settings: Settings,
     spares: int,
     walltime_at: float | None,
+    preempt_mode: str,
     now: float,
 ) -> Opening:
     """What the log of this run means for the job that we are in. Pure."""
     before = replay(events, settings)
-    started = [event for event in events if isinstance(event, RunStarted)]
-    if started and (started[-1].job_id, started[-1].restarts) == (around.job_id, around.restarts):
-        since = events[events.index(started[-1]) :]
-        generation = 2 + sum(isinstance(event, SupervisorStarted) for event in since)
+    started = [at for at, event in enumerate(events) if isinstance(event, RunStarted | Snapshot)]
+    if started and _job(events[started[-1]]) == (around.job_id, around.restarts):
+        since = events[started[-1] :]
+        generation = 1 + _supervisors(since[0]) + sum(isinstance(event, SupervisorStarted) for event in since)
         return Opening(before, SupervisorStarted(at=now, generation=generation), generation)
     event = RunStarted(
         at=now,
@@ -58,7 +60,24 @@ def opening(
         batch_host=around.here,
         spares=spares,
         walltime_at=walltime_at,
+        preempt_mode=preempt_mode,
         restarts=around.restarts,
         carried=carried(before, events[-1].at) if started else None,
     )
     return Opening(before if started else State(), event, 1)
+
+
+def _job(begin: Recorded) -> tuple[JobId, int] | None:
+    """Id and restarts of the job that begins here, or whose log begins here."""
+    match begin:
+        case RunStarted():
+            return begin.job_id, begin.restarts
+        case Snapshot():
+            return begin.state.job_id, begin.restarts
+        case _:
+            return None
+
+
+def _supervisors(begin: Recorded) -> int:
+    """How many the job has had up to here. Only the second and later ones give their number."""
+    return max(1, begin.state.generation) if isinstance(begin, Snapshot) else 1

@@ -11,7 +11,7 @@ import structlog
 
 from supervisor.core.events import Event
 from supervisor.core.state import Stage
-from supervisor.daemon import eyes, lease, predecessor
+from supervisor.daemon import agent_log, eyes, lease, predecessor
 from supervisor.daemon.assemble import Basics, Parts, open_parts
 from supervisor.daemon.clock import steady_clock
 from supervisor.daemon.driver import Driver
@@ -110,7 +110,8 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
         around=basics.around,
         settings=basics.settings,
         spares=min(basics.settings.spares, len(basics.around.nodes) - 1),
-        walltime_at=parts.walltime_at,
+        walltime_at=parts.prospects.walltime_at,
+        preempt_mode=parts.prospects.preempt_mode,
         now=basics.clock(),
     )
 
@@ -173,21 +174,30 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         checker = Checker(parts.agents, rediscovery_s=_REDISCOVERY_S if begins.is_takeover else 0.0)
         hands = Hands(world, group, checker, commenter)
         driver = Driver(
-            state=begins.state, settings=basics.settings, log=log, clock=basics.clock, carry_out=hands.carry_out
+            state=begins.state,
+            settings=basics.settings,
+            log=log,
+            clock=basics.clock,
+            carry_out=hands.carry_out,
+            restarts=basics.around.restarts,
         )
         reporter = Reporter(world, parts, lambda: driver.state)
         driver.on_change = reporter.changed
         world.post = driver.post
+        eyes.hear_last_signal(world, lambda: driver.state.stage is Stage.FINISHED)
         for event in (begins.event, *report, *mailbox):
             driver.post(event)
-        tasks = [
+        machine = [
             group.create_task(driver.run(), name="machine"),
             group.create_task(driver.tick(), name="clock"),
+        ]
+        tasks = [
             group.create_task(eyes.watch_agents(world, parts.agents), name="agents"),
             group.create_task(eyes.watch_time(world), name="time"),
             group.create_task(eyes.watch_output(world), name="output"),
             group.create_task(commenter.run(), name="comment"),
             group.create_task(reporter.run(), name="report"),
+            group.create_task(agent_log.keep_bounded(basics.folder, basics.writer), name="agent_log"),
             group.create_task(parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)), name="broker"),
             group.create_task(
                 lease.renew(
@@ -206,5 +216,9 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         await eyes.watch_keeper(world)
         for task in tasks:
             task.cancel()
-    if driver.state.stage is Stage.FINISHED:
-        await parts.end()
+        if driver.state.stage is Stage.FINISHED:
+            await parts.end()
+            # A person may still cancel the run while this job leaves.
+            await hands.over()
+        for task in machine:
+            task.cancel()

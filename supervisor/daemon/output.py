@@ -9,13 +9,17 @@ from pathlib import Path
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.tail import Tail
-from supervisor.diagnose.lines import Hit, LineScanner
+from supervisor.diagnose.scan.lines import Hit, LineScanner
 from supervisor.model.ids import AttemptNo
 from supervisor.telemetry.aside import aside
 
 _READ_S = 2.0
 _LINE_BYTES = 4096
 """What is kept of one line."""
+_TELLING = 4096
+"""Kinds of telling lines (what, which node, which rank) that are told in one attempt."""
+_TELLING_BYTES = 2_000_000
+"""What an incident keeps of them, beside the last lines."""
 
 
 @dataclass(slots=True)
@@ -32,6 +36,7 @@ class Output:
     _kept: deque[str] = field(default_factory=deque)
     _first: set[str] = field(default_factory=set)
     _hits: list[str] = field(default_factory=list)
+    _hit_bytes: int = 0
     _reading: "asyncio.Future[list[bytes]] | None" = None
     _is_waited_for: bool = False
 
@@ -41,7 +46,7 @@ class Output:
         self._tails = [Tail(path) for path in self.paths]
         self._scanners = [LineScanner() for _ in self.paths]
         self._kept = deque(maxlen=self.keep_lines)
-        self._first, self._hits = set(), []
+        self._first, self._hits, self._hit_bytes = set(), [], 0
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -89,11 +94,13 @@ class Output:
 
     def _events_of(self, hit: Hit, now: float) -> list[Event]:
         key = f"{hit.signature} {hit.node} {hit.rank}"
-        if key in self._first:
+        if key in self._first or len(self._first) >= _TELLING:
             return []
         self._first.add(key)
         text = hit.text[:_LINE_BYTES]
-        self._hits.append(text)
+        if self._hit_bytes < _TELLING_BYTES:
+            self._hits.append(text)
+            self._hit_bytes += len(text)
         if hit.code or hit.signal:
             return [
                 RankFailed(

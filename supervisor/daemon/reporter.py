@@ -45,7 +45,7 @@ class Reporter:
         self._world.writer.write(self._world.folder / "status.json", encode(self._status(state)))
 
     def _status(self, state: State) -> RunStatus:
-        world, seen, last = self._world, summary(state, self._world.clock()), state.finish
+        world, seen, last = self._world, summary(state), state.finish
         return RunStatus(
             run_id=world.run.run_id,
             job_id=world.around.job_id,

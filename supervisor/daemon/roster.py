@@ -1,19 +1,24 @@
 """Who was heard when, and how far the ranks are: beats in, events out. Pure; time is given."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from supervisor.bus.protocol import NO_ATTEMPT
-from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RanksSeen, Stalled
+from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RankFailed, RanksSeen, Stalled
+from supervisor.daemon.stall import Failure, Seen, Stall, intervals_with, is_refuted
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, NodeFacts, RankBeat, RankGone, Status
 
 _FAILURES = 64
 """So many failed tasks of one attempt are kept: one that is true is enough."""
-_SKEW_S = 2.0
-"""So much older than the news of a failure a rank's last sign of life may be."""
+_SETTLED_S = 2.0
+"""No further rank has told of itself for so long: their number stands. Agents read them once a second."""
+_ASK_S = 0.5
+"""Between two questions for beats out of turn, because of a failure."""
+_FIRST_ASKS = 4
+"""So often, at each look, beats are asked for out of turn until ranks of a new attempt are seen."""
 
 
 @dataclass(slots=True)
@@ -29,27 +34,6 @@ class _Node:
 
 
 @dataclass(slots=True)
-class _Rank:
-    """One rank's last sign of progress."""
-
-    node: NodeName
-    beat: RankBeat
-    moved_at: float
-    seen_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """The output told that a task failed, which may have been another program than the ranks that beat."""
-
-    rank: Rank | None
-    node: NodeName | None
-    at: float
-    is_early: bool
-    """No rank of the attempt had been seen yet."""
-
-
-@dataclass(slots=True)
 class Roster:
     """The nodes and ranks of the present attempt."""
 
@@ -58,12 +42,18 @@ class Roster:
     """How long a node may take to report for the first time."""
     attempt: AttemptNo = NO_ATTEMPT
     _nodes: dict[NodeName, _Node] = field(default_factory=dict)
-    _ranks: dict[Rank, _Rank] = field(default_factory=dict)
+    _ranks: dict[Rank, Seen] = field(default_factory=dict)
     _seen_on: set[NodeName] = field(default_factory=set)
     _progress: int | None = None
     _progress_at: float = float("-inf")
-    _failures: list[_Failure] = field(default_factory=list)
+    _has_steps: bool = False
+    """Some task of the attempt was started by srun, which tells how its tasks end."""
+    _told_ranks: int = 0
+    _new_rank_at: float = float("-inf")
+    _failures: list[Failure] = field(default_factory=list)
     _is_stall_told: bool = False
+    _asked_at: float = float("-inf")
+    _first_asks: int = 0
     _looked_at: float | None = None
     _awake_since: float = float("-inf")
 
@@ -77,10 +67,11 @@ class Roster:
     def begin(self, attempt: AttemptNo) -> None:
         """A new attempt: what was known of the old one's ranks is forgotten."""
         if attempt != self.attempt:
-            self.attempt = attempt
+            self.attempt, self._first_asks = attempt, _FIRST_ASKS
             self._ranks.clear()
             self._seen_on.clear()
             self._failures.clear()
+            self._has_steps, self._told_ranks = False, 0
             self._progress, self._progress_at, self._is_stall_told = None, float("-inf"), False
 
     def status(self, message: Status, now: float) -> list[Event]:
@@ -101,7 +92,11 @@ class Roster:
         events = self._heard(message.node, node, now)
         if message.attempt != self.attempt or not self.attempt:
             return events
+        self._has_steps = self._has_steps or message.processes > 0
         for beat in message.ranks:
+            events += self._vanished(
+                message.node, beat.rank, beat.pid, now, is_expected=beat.is_alive or beat.has_ended
+            )
             self._note(message.node, beat, now)
         return events + self._first_sight(message, now) + self._moved(now)
 
@@ -110,9 +105,10 @@ class Roster:
         known = self._ranks.get(message.rank)
         if known is None or message.attempt != self.attempt or known.beat.pid != message.pid:
             return []
+        events = self._vanished(known.node, message.rank, message.pid, now, is_expected=message.has_ended)
         beat = msgspec.structs.replace(known.beat, step=max(message.step, known.beat.step), is_alive=False)
-        self._ranks[message.rank] = _Rank(node=known.node, beat=beat, moved_at=known.moved_at, seen_at=now)
-        return self._moved(now)
+        self._ranks[message.rank] = replace(known, beat=beat, seen_at=now)
+        return events + self._moved(now)
 
     def step_ended(self, nodes: Iterable[NodeName], now: float) -> list[Event]:
         """The agent step of these nodes is gone."""
@@ -123,11 +119,26 @@ class Roster:
                 events += self._gone(name, node, now, how="step_ended")
         return events
 
-    def rank_failed(self, now: float, *, rank: Rank | None = None, node: NodeName | None = None) -> None:
-        """A rank of the attempt has failed: from now on it matters whether the others move."""
+    def rank_failed(
+        self, now: float, *, rank: Rank | None = None, node: NodeName | None = None, is_told: bool = True
+    ) -> None:
+        """A rank of the attempt has failed: from now on it matters whether the others move.
+
+        `is_told`: the output says so; otherwise its process was seen to be gone, and a launcher may start it again.
+        """
         known = any((failure.rank, failure.node) == (rank, node) for failure in self._failures)
         if not known and len(self._failures) < _FAILURES:
-            self._failures.append(_Failure(rank, node, now, is_early=not self._ranks))
+            self._failures.append(Failure(rank, node, now, is_early=not self._ranks, is_told=is_told))
+
+    def wants_beats(self, now: float, *, stall_s: float) -> bool:
+        """Whether beats should come at once and not at their turn: ranks are about to begin, or one has failed."""
+        if self._first_asks and not self._seen_on:
+            self._first_asks -= 1
+            return True
+        if not self.is_waiting or now - self._asked_at < _ASK_S or not self._stall().is_unseen(now, stall_s=stall_s):
+            return False
+        self._asked_at = now
+        return True
 
     def tick(self, now: float, *, stall_s: float) -> list[Event]:
         """What follows from the passing of time alone. To be called several times within `silence_s`."""
@@ -135,7 +146,7 @@ class Roster:
             # It is we who slept: what was said meanwhile is still to be read, and nobody was silent for that.
             self._awake_since = now
         self._looked_at = now
-        return self._silent(now) + self._stalled(now, stall_s)
+        return self._silent(now) + self._counted(now) + self._stalled(now, stall_s)
 
     def heard(self, name: NodeName) -> float | None:
         """When the node was heard last."""
@@ -154,6 +165,11 @@ class Roster:
     def ranks(self) -> list[tuple[NodeName, RankBeat, float]]:
         """Every rank of the attempt: node, last beat, when it last moved."""
         return [(rank.node, rank.beat, rank.moved_at) for _, rank in sorted(self._ranks.items())]
+
+    @property
+    def is_waiting(self) -> bool:
+        """A rank has failed, and it is not known yet whether the others stand still."""
+        return bool(self._failures) and not self._is_stall_told and any(rank.is_alive for rank in self._ranks.values())
 
     @property
     def rank_count(self) -> int:
@@ -193,17 +209,38 @@ class Roster:
                 events.append(AgentSilent(at=now, node=name, how="silent", last_heard=node.last_heard))
         return events
 
+    def _vanished(self, node: NodeName, rank: Rank, pid: int, now: float, *, is_expected: bool) -> list[Event]:
+        """A living rank's process is gone, and nobody else will tell how it ended."""
+        known = self._ranks.get(rank)
+        if is_expected or self._has_steps or known is None or known.beat.pid != pid or not known.is_alive:
+            return []
+        self.rank_failed(now, rank=rank, node=node, is_told=False)
+        text = f"the process of rank {rank} on {node} is gone; nothing tells how it ended"
+        return [RankFailed(at=now, attempt=self.attempt, rank=rank, node=node, text=text)]
+
     def _note(self, node: NodeName, beat: RankBeat, now: float) -> None:
         known = self._ranks.get(beat.rank)
+        if known is None:
+            self._new_rank_at = now
         has_moved = known is None or known.beat.pid != beat.pid or known.beat.count != beat.count
         moved_at = now - beat.age_s if has_moved or known is None else known.moved_at
-        self._ranks[beat.rank] = _Rank(node=node, beat=beat, moved_at=moved_at, seen_at=now)
+        intervals = intervals_with(known, beat, moved_at) if known else ()
+        self._ranks[beat.rank] = Seen(node=node, beat=beat, moved_at=moved_at, seen_at=now, intervals=intervals)
 
     def _first_sight(self, message: Beats, now: float) -> list[Event]:
         if not (message.processes or message.ranks) or message.node in self._seen_on:
             return []
         self._seen_on.add(message.node)
-        return [RanksSeen(at=now, attempt=self.attempt, nodes=tuple(sorted(self._seen_on)), ranks=len(self._ranks))]
+        return self._tell_ranks(now)
+
+    def _counted(self, now: float) -> list[Event]:
+        """Nodes are seen before their ranks have begun to beat: their number is told again once it stands."""
+        is_told = len(self._ranks) == self._told_ranks
+        return [] if is_told or now - self._new_rank_at < _SETTLED_S else self._tell_ranks(now)
+
+    def _tell_ranks(self, now: float) -> list[Event]:
+        self._told_ranks = len(self._ranks)
+        return [RanksSeen(at=now, attempt=self.attempt, nodes=tuple(sorted(self._seen_on)), ranks=self._told_ranks)]
 
     def _moved(self, now: float) -> list[Event]:
         stepping = [rank.beat.step for rank in self._ranks.values() if rank.beat.phase not in {"setup", "idle"}]
@@ -214,26 +251,15 @@ class Roster:
         return [Progressed(at=now, attempt=self.attempt, step=slowest)]
 
     def _stalled(self, now: float, stall_s: float) -> list[Event]:
-        living = [rank for rank in self._ranks.values() if rank.beat.is_alive]
-        self._failures = [failure for failure in self._failures if not self._is_refuted(failure, stall_s)]
-        if not self._failures or self._is_stall_told or not living:
-            return []
-        failed_at = min(failure.at for failure in self._failures)
-        quiet = now - max([failed_at, self._awake_since, *(rank.moved_at for rank in living)])
-        if quiet < stall_s:
+        self._failures = [
+            failure
+            for failure in self._failures
+            if not is_refuted(failure, self._ranks, progress_at=self._progress_at, stall_s=stall_s)
+        ]
+        if not self.is_waiting or not self._stall().is_certain(now, stall_s=stall_s):
             return []
         self._is_stall_told = True
-        return [Stalled(at=now, attempt=self.attempt, silent_s=quiet)]
+        return [Stalled(at=now, attempt=self.attempt, silent_s=max(0.0, now - self._stall().since))]
 
-    def _is_refuted(self, failure: _Failure, stall_s: float) -> bool:
-        """The failure cannot have been one of our ranks': a check before the training that was allowed to fail."""
-        if self._progress_at - failure.at >= stall_s:
-            return True  # a dead rank's step stays: where even the slowest moves, none is dead
-        if failure.rank is None:
-            return failure.is_early
-        same = self._ranks.get(failure.rank)
-        if same is None:
-            return False
-        if failure.node in {None, same.node}:
-            return same.beat.is_alive and same.seen_at - failure.at > _SKEW_S
-        return failure.is_early  # a launcher's task number, not a rank's
+    def _stall(self) -> Stall:
+        return Stall(self._ranks, self._failures, awake_since=self._awake_since)

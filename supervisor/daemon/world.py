@@ -51,6 +51,8 @@ class World:
     """Folders that each node must reach: tier 0 asks for them."""
     answers: Answers = field(default_factory=Answers)
     rank_lines: RankLines = field(default_factory=RankLines)
+    rank_failed: asyncio.Event = field(default_factory=asyncio.Event)
+    """The output has told of a rank's failure just now."""
     script_pid: int = 0
     """The living attempt's script; 0 = none."""
 
@@ -59,6 +61,8 @@ class World:
     submitting: asyncio.Lock = field(default_factory=asyncio.Lock)
     successor: JobId | None = None
     """The job that goes on with the run, once sbatch has accepted it."""
+    sigterm_at: float = float("-inf")
+    """When this process itself received SIGTERM last."""
 
     def attempt_folder(self, attempt: AttemptNo) -> Path:
         """Where what belongs to one attempt is kept."""

@@ -1,7 +1,10 @@
-"""The evidence of one interruption, as values. `read.py` makes them from a folder or file."""
+"""The evidence of one interruption, as values. `reading/` makes them from a folder or file."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from supervisor.diagnose.evidence.flight import Dump
 from supervisor.diagnose.signatures import Kind
 from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName, Rank
@@ -25,23 +28,32 @@ class Facts(Fact, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """One file of lines, or the first or last part of a large one."""
+    """One file of lines: held in memory, or read piece by piece when it is scanned."""
 
     name: str
     """As evidence names it: `ranks/3.log`, `slurm.log`, `kernel/node001.log`, `job.log`."""
-    lines: tuple[str, ...]
-    first: int = 1
-    """Number of its first line."""
+    lines: tuple[str, ...] = ()
+    pieces: Callable[[], Iterator[bytes]] | None = None
+    """Opens the file and gives its bytes; instead of `lines`."""
     kind: Kind = "any"
     rank: Rank | None = None
     """Who wrote it, where one rank did."""
     node: NodeName | None = None
+    written_at: float | None = None
+    """When the file was last written: tells the year where its lines do not."""
+
+    def data(self) -> Iterator[bytes]:
+        """The log's bytes. Raises `OSError` where a file cannot be read."""
+        if self.pieces is not None:
+            return self.pieces()
+        return iter(["".join(f"{line}\n" for line in self.lines).encode(errors="replace")])
 
 
 class Place(Fact, frozen=True, kw_only=True):
     """Where a rank ran: one entry of `ranks` in `job.json`."""
 
     node: NodeName | None = None
+    local_rank: int | None = None
     gpu: int | None = None
 
 
@@ -51,9 +63,34 @@ class Bundle:
 
     logs: tuple[Log, ...] = ()
     facts: Facts = field(default_factory=Facts)
+    nodes: tuple[NodeName, ...] = ()
+    """The job's nodes, where they are known."""
     places: dict[Rank, Place] = field(default_factory=dict)
-    gpus: dict[tuple[NodeName, str], int] = field(default_factory=dict)
-    """Index of a GPU by node and PCI address, as `short_pci` writes it."""
+    layout: dict[Rank, dict[str, int]] = field(default_factory=dict)
+    """Place of a rank in each parallel dimension: `{3: {"tp": 1, "dp": 0}}`."""
+    nvml: dict[NodeName, dict[str, Any]] = field(default_factory=dict)
+    """What each node's GPUs said, as `nvml/<node>.json` has it."""
+    rdma: dict[NodeName, dict[str, Any]] = field(default_factory=dict)
+    topology: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+    beats: tuple[dict[str, Any], ...] = ()
+    flight: tuple[Dump, ...] = ()
+    """Flight-recorder dumps of the ranks."""
+    stacks: dict[Rank, tuple[str, ...]] = field(default_factory=dict)
+    """Frames of each rank's main thread while it hung, innermost first."""
+    unread: tuple[str, ...] = ()
+    """Parts that could not be read, each with the reason."""
+
+    @property
+    def gpus(self) -> dict[tuple[NodeName, str], int]:
+        """Index of a GPU by node and PCI address, as `short_pci` writes it."""
+        found: dict[tuple[NodeName, str], int] = {}
+        for node, told in self.nvml.items():
+            gpus = told.get("gpus")
+            for index, gpu in gpus.items() if isinstance(gpus, dict) else ():
+                if str(index).isdigit() and isinstance(gpu, dict) and isinstance(gpu.get("pci"), str):
+                    found[node, short_pci(gpu["pci"])] = int(index)
+        return found
 
 
 def short_pci(address: str) -> str:

@@ -1,56 +1,66 @@
-"""`diagnose`: evidence in, verdict out. Pure."""
+"""`diagnose`: evidence in, verdict out. Pure but for the logs, which it reads piece by piece."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from supervisor.diagnose import known
-from supervisor.diagnose.blame import blame, fingerprint
 from supervisor.diagnose.bundle import Bundle
-from supervisor.diagnose.choose import choose
-from supervisor.diagnose.findings import Finding, find
-from supervisor.diagnose.labels import split_label
+from supervisor.diagnose.evidence import states
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.against import leave_out
+from supervisor.diagnose.judge.blame import blame, fingerprint, leaving
+from supervisor.diagnose.judge.case import Case, build
+from supervisor.diagnose.judge.choose import choose, family
+from supervisor.diagnose.judge.confidence import confidence
+from supervisor.diagnose.judge.rules.apply import apply_rules
+from supervisor.diagnose.scan.catalogue import Catalogue
+from supervisor.diagnose.scan.labels import split_label
 from supervisor.diagnose.taxonomy import UNATTRIBUTED, Cause, cause
-from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Blame, Evidence, Retry, Verdict
 
 _ROOTS: Final = 5
 _ECHOES: Final = 5
 _CONTEXT: Final = 5
 _TEXT_CHARS: Final = 400
-_RIVAL: Final = 0.1
-"""What another cause that is nearly as sure takes from the confidence."""
 
 
-def diagnose(bundle: Bundle) -> Verdict:
-    """The verdict on this evidence; `unattributed` where it shows no cause."""
-    findings = [*known.find(bundle.facts), *find(bundle)]
-    root = choose(findings)
+def diagnose(bundle: Bundle, catalogue: Catalogue | None = None, against: Bundle | None = None) -> Verdict:
+    """The verdict on this evidence; `unattributed` where it shows no cause. Raises `OSError` for an unreadable log.
+
+    `against`: logs of a good run. What they say too is no evidence.
+    """
+    case = build(bundle, catalogue)
+    if against is not None:
+        leave_out(case, build(against, catalogue))
+    apply_rules(case)
+    return judge(case)
+
+
+def judge(case: Case) -> Verdict:
+    """The verdict on findings that the rules have gone over."""
+    root = choose(case)
     if root is None:
-        return _unattributed(findings)
+        return _unattributed(case)
     what = cause(root.cause)
-    who = blame(bundle, root, findings)
+    who = blame(case, root)
+    sure = confidence(case, root)
     return Verdict(
         cls=what.cls,
         cause=what.name,
-        confidence=_confidence(root, findings),
+        confidence=sure,
         summary=_summary(what, root, who),
         blame=who,
         retry=what.row.retry,
-        exclude_nodes=_leaving(what, who),
-        fingerprint=fingerprint(root, who, findings),
-        evidence=_evidence(root, findings),
+        exclude_nodes=leaving(case, what, who, sure),
+        fingerprint=fingerprint(case, root, who),
+        evidence=_evidence(root, case.findings),
+        echoes=sum(one.count for one in case.findings if one.role == "echo"),
+        unread=case.bundle.unread,
     )
 
 
-def _leaving(what: Cause, who: Blame) -> tuple[NodeName, ...]:
-    if not what.row.exclude:
-        return ()
-    return who.nodes[:1] if what.row.spreads else who.nodes
-
-
-def _unattributed(findings: Sequence[Finding]) -> Verdict:
+def _unattributed(case: Case) -> Verdict:
     what = cause(UNATTRIBUTED)
-    ends = [one for one in findings if one.code or one.signal]
+    ends = [one for one in case.findings if one.code or one.signal]
     how = f": {ends[0].text}" if ends else ""
     return Verdict(
         cls=what.cls,
@@ -62,21 +72,15 @@ def _unattributed(findings: Sequence[Finding]) -> Verdict:
             ranks=tuple(one.rank for one in ends[:1] if one.rank is not None),
         ),
         retry=Retry.ONCE,
-        fingerprint=fingerprint(None, Blame(), findings),
-        evidence=_evidence(None, findings),
+        fingerprint=fingerprint(case, None, Blame()),
+        evidence=_evidence(None, case.findings),
+        unread=case.bundle.unread,
     )
-
-
-def _confidence(root: Finding, findings: Sequence[Finding]) -> float:
-    rivals = [
-        one for one in findings if one.role == "root" and one.cause != root.cause and one.weight > root.weight - _RIVAL
-    ]
-    return round(max(0.05, root.weight - (_RIVAL if rivals else 0.0)), 2)
 
 
 def _summary(what: Cause, root: Finding, who: Blame) -> str:
     """`GPU memory ran out on rank 37 (node003): torch.OutOfMemoryError …`."""
-    if root.signature == known.NODE_LOST:  # its text says it all
+    if root.signature == states.NODE_LOST:  # its text says it all
         return root.text
     where = f" at {root.frame}" if root.frame else ""
     return f"{what.row.says}{_place(who)}{where}: {split_label(root.text)[1][:_TEXT_CHARS]}"
@@ -91,13 +95,18 @@ def _place(who: Blame) -> str:
 
 def _evidence(root: Finding | None, findings: Sequence[Finding]) -> tuple[Evidence, ...]:
     """The root, what agrees with it or explains it, and the first echo of each kind."""
-    roots = [one for one in findings if root and one.role == "root" and one.cause == root.cause and one is not root]
-    chosen = ([root] if root else []) + roots[: _ROOTS - 1]
+    same = [one for one in findings if root and one.role == "root" and family(one.cause) == family(root.cause)]
+    chosen = ([root] if root else []) + [one for one in same if one is not root][: _ROOTS - 1]
     chosen += _first_of_each(findings, "context", _CONTEXT) + _first_of_each(findings, "echo", _ECHOES)
-    unique = list(dict.fromkeys(chosen))
     return tuple(
-        Evidence(source=one.source, role=one.role, signature=one.signature, text=one.text[:_TEXT_CHARS])
-        for one in unique
+        Evidence(
+            source=one.source,
+            role="root" if one is root else one.role,
+            signature=one.signature,
+            text=one.text[:_TEXT_CHARS],
+            at=one.time,
+        )
+        for one in dict.fromkeys(chosen)
     )
 
 

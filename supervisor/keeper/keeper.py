@@ -18,11 +18,14 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 BACKOFF_S = (0.0, 0.2, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
-GOOD_LIFE_S, SILENT_S = 60.0, 20.0  # a life that ends the backoff; a silence that means that it is stuck
-FIRST_START_S, FAILED_STARTS = 45.0, 5  # then the first attempt starts without a supervisor
-ORPHANED_S, YOUNG_S = 60.0, 3.0  # after the script's end, for a supervisor that lives longer than a moment
-BUSY_S, LAST_S = 900.0, 3.0  # the longest that a supervisor may ask for; for it to end once the job does
-FORWARD_S, CANARY_S = 0.25, 2.0  # for the supervisor to say that the whole step received the signal, if not before
+# A life that ends the backoff; a silence that means that it is stuck; when the first attempt starts without one.
+GOOD_LIFE_S, SILENT_S, FIRST_START_S, FAILED_STARTS = 60.0, 20.0, 45.0, 5
+# Without a supervisor that lives longer than a moment: then a frozen script goes on, and a job whose script has ended
+# ends. With one it ends after so long, which is more than any decision takes.
+ORPHANED_S, YOUNG_S, ENDED_S = 60.0, 3.0, 1800.0
+# The longest that a supervisor may ask for at a time; for it to end once the job does; for it to say that the whole
+# step received a signal, after it and before.
+BUSY_S, LAST_S, FORWARD_S, CANARY_S = 900.0, 3.0, 0.25, 2.0
 # Not passed on: what no handler gets, what ends nobody, and faults, which behind a handler would repeat for ever.
 NOT_OURS = "SIGKILL SIGSTOP SIGCONT SIGTSTP SIGTTIN SIGTTOU SIGWINCH SIGURG SIGBUS SIGFPE SIGILL SIGSEGV"
 CODEC, DONE = ("utf-8", "surrogateescape"), float("inf")
@@ -32,8 +35,8 @@ class Keeper:
     """One job's keeper: `turn` until there is a `finish`, then `leave`."""
 
     def __init__(self, folder: str, command: list[str]) -> None:
-        self.folder, self.command, self.attempt, self.is_alone = folder, command, 0, False
-        self.began = self.born = self.died = self.heard = self.alone_since = time.monotonic()
+        self.folder, self.command, self.attempt, self.is_alone, self.is_orphan = folder, command, 0, False, False
+        self.began = self.born = self.died = self.heard = self.alone_since = self.ended_at = time.monotonic()
         self.supervisor: Popen[bytes] | None = None
         self.link: socket.socket | None = None
         self.script: Popen[bytes] | None = None
@@ -41,8 +44,8 @@ class Keeper:
         self.finish, self.rest, self.tries, self.has_spoken, self.busy_until = self.status, b"", 0, False, 0.0
         self.signals: dict[int, float] = {}  # all that came, and when the script is to get them
         self.canary: dict[int, float] = {}
-        environ = Path("/proc/self/environ").read_bytes()  # without the LC_CTYPE that Python adds to its own copy
-        self.given = dict(item.split(b"=", 1) for item in environ.split(b"\0") if b"=" in item)
+        # Not the LC_CTYPE that Python adds to its own copy.
+        self.given = dict(e.split(b"=", 1) for e in Path("/proc/self/environ").read_bytes().split(b"\0") if b"=" in e)
         self.wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in set(signal.valid_signals()) - {getattr(signal, name) for name in NOT_OURS.split()}:
@@ -53,8 +56,8 @@ class Keeper:
         """Look at everything once; waits half a second at most."""
         self._keep_supervisor(time.monotonic())
         self._look_at_clock(time.monotonic())
-        link = [self.link.fileno()] if self.link else []
         is_soon = not self.supervisor or min(self.signals.values(), default=DONE) < DONE
+        link = [self.link.fileno()] if self.link else []
         readable, _, _ = select.select([self.wake, *link], [], [], 0.05 if is_soon else 0.5)
         for number in set(os.read(self.wake, 512) if self.wake in readable else b"") - {signal.SIGCHLD}:
             self.signals[number] = min(self.signals.get(number, DONE), time.monotonic() + FORWARD_S)
@@ -64,15 +67,13 @@ class Keeper:
             self._ended(self.script.returncode)
 
     def _keep_supervisor(self, now: float) -> None:
-        if self.supervisor and self.supervisor.poll() is None:
-            if now - self.heard > SILENT_S:
-                self.supervisor.kill()
-        elif self.supervisor:
+        if self.supervisor and now - self.heard > SILENT_S:
+            self.supervisor.kill()
+        if self.supervisor and self.supervisor.poll() is not None:
             self._read()  # its last words
             self.supervisor, self.link, self.died = None, None, now
-            if now - self.born > GOOD_LIFE_S:
-                self.tries, self.alone_since = 1, now
-        elif now >= self.died + BACKOFF_S[min(self.tries, len(BACKOFF_S) - 1)]:
+            self.tries = 1 if now - self.born > GOOD_LIFE_S else self.tries
+        elif not self.supervisor and now >= self.died + BACKOFF_S[min(self.tries, len(BACKOFF_S) - 1)]:
             self.tries, self.born, self.died, self.heard, self.rest = self.tries + 1, now, now, now, b""
             self.link, theirs = socket.socketpair()
             self.link.setblocking(False)
@@ -98,9 +99,12 @@ class Keeper:
                 self._start(1, {"SUPERVISE_RUN_ID": Path(self.folder).name}, [])  # its mark, to be found and ended by
                 say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
         is_kept = self.supervisor and now - self.heard < SILENT_S and now - self.born > YOUNG_S
-        patience_s = ORPHANED_S if self.has_spoken or self.supervisor else 0.0
-        if self.status and not is_kept and now > max(self.alone_since + patience_s, self.busy_until):
-            self.finish = self.status
+        self.alone_since = now if is_kept else self.alone_since
+        was_orphan, self.is_orphan = self.is_orphan, now > self.alone_since + ORPHANED_S
+        if self.is_orphan and not was_orphan and self.script and not self.status:
+            os.killpg(self.script.pid, signal.SIGCONT)  # frozen by a supervisor that died before it had ended it
+        due = max(self.alone_since + (ORPHANED_S if self.has_spoken or self.supervisor else 0.0), self.busy_until)
+        self.finish = self.finish or (self.status if now > min(due, self.ended_at + ENDED_S) else {})
 
     def _read(self) -> None:
         data = b""
@@ -136,13 +140,16 @@ class Keeper:
 
     def _ended(self, code: int) -> None:
         self.status = {"code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-        self.alone_since, self.tries = time.monotonic(), min(self.tries, 1)  # there is news: worth a fresh start
+        self.alone_since = self.ended_at = time.monotonic()
+        self.tries = min(self.tries, 1)  # there is news: worth a fresh start
         self._tell("ended", attempt=self.attempt, **self.status)
 
     def _tell(self, what: str, **words: object) -> None:
-        with suppress(OSError):  # it is dead or stuck: its successor is told the whole state
+        try:
             if self.link:
                 self.link.sendall(json.dumps({"is": what, **words}).encode() + b"\n")
+        except OSError:  # dead or stuck, and half a line would spoil the next: hung up, its successor is told all
+            self.link = None
 
     def leave(self) -> None:
         """End what is left (a supervisor ends by itself once its link is closed), then end as the script did."""

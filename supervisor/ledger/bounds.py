@@ -15,6 +15,7 @@ _LEFTOVER_S: Final = 3600.0
 """A file that was half written this long ago was left by a supervisor that was killed."""
 _DRAFT: Final = re.compile(r"\..+\.\d+")
 _NUMBERED: Final = re.compile(r"(incidents|attempts)/(\d+)/")
+_OLDER_PART: Final = re.compile(r"[^/]+\.(?:log|jsonl)\.1")
 _AGENT_FILE: Final = re.compile(r"agent-(.+)\.json")
 
 
@@ -59,8 +60,9 @@ class Plan:
 def plan(entries: Iterable[Entry], job_id: JobId, limits: Limits = Limits()) -> Plan:
     """What must go so that the folder is within its limits: the least, the least useful first. Pure.
 
-    First what nobody reads any more, then bundles of the oldest incidents, then the oldest attempts' files, then
-    verdicts move into one file. The newest incident and the newest attempt stay whole; nothing else is ever touched.
+    First what nobody reads any more, then bundles of the oldest incidents, then the oldest attempts' files, then the
+    older parts of logs; then verdicts move into one file. The newest incident and the newest attempt stay whole;
+    nothing else is ever touched.
     """
     known = list(entries)
     excess = _Excess(known, limits)
@@ -116,6 +118,7 @@ def _stages(entries: list[Entry], job_id: JobId) -> Iterator[list[Entry]]:
     yield [entry for entry in entries if _is_useless(entry, job_id)]
     yield [entry for entry in _below(entries, FOLDER) if entry.name != VERDICT]
     yield _below(entries, "attempts")
+    yield [entry for entry in entries if _OLDER_PART.fullmatch(entry.path)]
 
 
 def _is_useless(entry: Entry, job_id: JobId) -> bool:

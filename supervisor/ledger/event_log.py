@@ -1,4 +1,4 @@
-"""`events.jsonl`: everything that happened to a run, one event per line, the source of truth."""
+"""`events.jsonl`: everything that happened to a run, one event per line, the source of truth; bounded in size."""
 
 import errno
 import logging
@@ -8,26 +8,47 @@ from typing import Any, Final
 
 import msgspec
 
-from supervisor.core.events import Event
-from supervisor.ledger.writer import Writer
+from supervisor.core.snapshot import Recorded, Snapshot
+from supervisor.errors import PayloadRefused
+from supervisor.ledger.writer import Writer, replace_file
 from supervisor.model.base import encode
 
 _log = logging.getLogger(__name__)
 
 FILE: Final = "events.jsonl"
-_decoder: Final = msgspec.json.Decoder(Event)
+LIMIT_BYTES: Final = 5_000_000
+"""Months of a quiet run, or a day of one whose agents come and go. The part before is kept as `events.jsonl.1`."""
+_SNAPSHOT: Final = b'{"type":"snapshot"'
+_decoder: Final[msgspec.json.Decoder[Recorded]] = msgspec.json.Decoder(Recorded)
 
 
 class EventLog:
     """Appends events through the writer's thread; one process at a time may append to a file."""
 
-    def __init__(self, path: Path, writer: Writer) -> None:
+    def __init__(self, path: Path, writer: Writer, *, limit_bytes: int = LIMIT_BYTES) -> None:
         self._path = path
         self._writer = writer
+        self._step_bytes = self._limit_bytes = limit_bytes
+        self._size_bytes = 0
+        self._is_renewing = False
         self.lost = 0
         """Events that the filesystem refused."""
 
-    def append(self, event: Event) -> None:
+    @property
+    def is_long(self) -> bool:
+        """The log should begin anew, from a snapshot of the state that all its events have led to."""
+        return self._size_bytes > self._limit_bytes and not self._is_renewing
+
+    def begin_anew(self, snapshot: Snapshot) -> None:
+        """Let the log hold this and what is appended from now on; never blocks and never raises.
+
+        At each moment there is a whole log: where the new one cannot be written, the old one goes on.
+        """
+        self._is_renewing = True
+        if not self._writer.do(lambda: self._renew(_line(snapshot))):
+            self._is_renewing = False
+
+    def append(self, event: Recorded) -> None:
         """Keep the event; never blocks and never raises. What a full disk refuses is counted and told by the writer."""
         self._writer.do(lambda: self._keep(_line(event)))
 
@@ -39,17 +60,32 @@ class EventLog:
 
     def _keep(self, line: bytes) -> None:
         try:
-            _append(self._path, line)
+            self._size_bytes = _append(self._path, line)
         except OSError:
             self.lost += 1
             raise
 
+    def _renew(self, line: bytes) -> None:
+        try:
+            _keep_older(self._path)
+            replace_file(self._path, line)
+            self._size_bytes = len(line)
+            # A state that fills the log by itself must not be written again at each event.
+            self._limit_bytes = self._step_bytes + len(line)
+            _log.info("events.begun_anew path=%s snapshot_bytes=%d", self._path, len(line))
+        except OSError:
+            self._limit_bytes += self._step_bytes
+            raise
+        finally:
+            self._is_renewing = False
 
-def read_events(path: Path) -> list[Event]:
-    """The events of a run, oldest first; no file: no events. Raises `OSError` where it is there but cannot be read.
+
+def read_events(path: Path) -> list[Recorded]:
+    """The events of a run, oldest first; no file: no events.
 
     The line that a killed supervisor was writing is left out, and so are events of a newer version: they are counted
-    in the log.
+    in the log. Raises `OSError` where the file is there but cannot be read, `PayloadRefused` where it begins with a
+    snapshot of another version: without it the events behind it mean nothing.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -59,14 +95,16 @@ def read_events(path: Path) -> list[Event]:
     for line in filter(None, lines):
         try:
             events.append(_decoder.decode(line))
-        except msgspec.MsgspecError:
+        except msgspec.MsgspecError as exc:
+            if line.startswith(_SNAPSHOT):
+                raise PayloadRefused(f"{path} begins with a snapshot that this version cannot read: {exc}") from exc
             skipped += 1
     if skipped:
         _log.warning("events.skipped count=%d of=%d path=%s", skipped, skipped + len(events), path)
     return events
 
 
-def _line(event: Event) -> bytes:
+def _line(event: Recorded) -> bytes:
     try:
         return encode(event) + b"\n"
     except UnicodeEncodeError:  # a path whose name is no UTF-8: better an event with a hole than none
@@ -85,7 +123,8 @@ def _readable(value: Any) -> Any:
     return value
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append(path: Path, line: bytes) -> int:
+    """Size of the file after that, in bytes."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         size = os.fstat(descriptor).st_size
@@ -94,8 +133,21 @@ def _append(path: Path, line: bytes) -> None:
             line = b"\n" + line
         if os.write(descriptor, line) < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return size + len(line)
     finally:
         os.close(descriptor)
+
+
+def _keep_older(path: Path) -> None:
+    """A second name for the file, in place of an older part. Where there are no links, the older part is lost."""
+    link = path.with_name(f".{path.name}.1.{os.getpid()}")
+    link.unlink(missing_ok=True)
+    try:
+        os.link(path, link)
+    except OSError as exc:
+        _log.warning("events.older_part_lost path=%s reason=%s", path, exc)
+        return
+    link.replace(path.with_name(f"{path.name}.1"))
 
 
 def _sync(path: Path) -> None:

@@ -61,6 +61,12 @@ def find_run(name: str, *, workdir: Path, env: Mapping[str, str], ask: Callable[
     return found
 
 
+def task_of(name: str) -> tuple[str, int | None]:
+    """Job and task of `17_3`; a name that is no task of an array has None."""
+    job = _JOB.fullmatch(name)
+    return (job[1], int(job[2])) if job and job[2] else ("", None)
+
+
 def list_runs(*, workdir: Path, env: Mapping[str, str]) -> list[Path]:
     """Every run folder known here, each once: those beside `workdir` first, then those of the index, newest first."""
     places = [*_beside(workdir, env), *(Path(line.folder) for line in _index(env))]
@@ -137,7 +143,11 @@ def _shorten(path: Path) -> None:
 
 
 def _not_found(name: str, workdir: Path, env: Mapping[str, str]) -> str:
+    if name and (workdir / name).is_dir():
+        return f"{name} is a folder, but not of a run: it has no {RUN_FILE}. `supervise list` shows those known here"
     looked = f"{base_folder(workdir, env)}, the folders above and {index_path(env)}"
+    shown = name or repr(name)
     return (
-        f"no run or job {name} is known here (looked in {looked}); go to the folder it was submitted in, or give a path"
+        f"no run or job {shown} is known here (looked in {looked}); "
+        "go to the folder it was submitted in, or give a path"
     )

@@ -22,6 +22,8 @@ class JobFacts(Fact, frozen=True, kw_only=True):
     preempt_time: float | None = None
     time_limit_s: float | None = None
     partition: str = ""
+    qos: str = ""
+    """Empty where Slurm keeps no accounts."""
     requeue: bool = True
     std_out: str = ""
     std_err: str = ""

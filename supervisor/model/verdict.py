@@ -72,3 +72,7 @@ class Verdict(Fact, frozen=True, kw_only=True):
     fingerprint: str = ""
     """Cause + top frame + file: equal fingerprints without progress between them stop the run (edge rule 8)."""
     evidence: tuple[Evidence, ...] = ()
+    echoes: int = 0
+    """Lines that follow from it, however loud they are."""
+    unread: tuple[str, ...] = ()
+    """Parts of the evidence that could not be read, each with the reason."""

@@ -54,6 +54,8 @@ class RankBeat(Fact, frozen=True, kw_only=True):
     compute_s: float | None = None
     """As the rank last said it, however long ago."""
     comm_s: float | None = None
+    has_ended: bool = False
+    """The process said that it comes to its end: one that is gone without has been killed, or has crashed."""
 
 
 class Beats(Fact, frozen=True, kw_only=True, tag="beats"):
@@ -77,6 +79,8 @@ class RankGone(Fact, frozen=True, kw_only=True, tag="rank_gone"):
     rank: Rank
     pid: int
     step: int
+    has_ended: bool = False
+    """As in `RankBeat`."""
 
 
 class Fenced(Fact, frozen=True, kw_only=True, tag="fenced"):
@@ -110,6 +114,12 @@ class CheckNode(Fact, frozen=True, kw_only=True, tag="check_node"):
     deadline_s: float = 8.0
 
 
+class TellBeats(Fact, frozen=True, kw_only=True, tag="tell_beats"):
+    """Command: say `Beats` now and not only at this node's turn; a rank has failed. It has no other answer."""
+
+    ask: str
+
+
 class Stopped(Fact, frozen=True, kw_only=True, tag="stopped"):
     """Answer to `StopRanks`: the proof, or who is left."""
 
@@ -134,4 +144,4 @@ class Checked(Fact, frozen=True, kw_only=True, tag="checked"):
 
 
 FromAgent = Status | Beats | RankGone | Fenced | Stopped | Checked
-ToAgent = StopRanks | CheckNode
+ToAgent = StopRanks | CheckNode | TellBeats

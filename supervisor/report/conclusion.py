@@ -1,17 +1,19 @@
 """Where a run stands, in one sentence that tells whether a person must do something. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
+from supervisor.report.standing import Conclusion, Standing
+from supervisor.report.unbegun import handed_on, unbegun
 from supervisor.report.view import FINISHED, RunView
-from supervisor.report.words import clock, count
+from supervisor.report.words import clock, count, duration
 
 RESUBMIT: Final = "nothing goes on with this run; submit it again to go on from its newest checkpoint"
+_LATE_S: Final = 60.0
+"""A supervisor writes within seconds of its start."""
 _NOTHING: Final = "nothing for you to do"
 _DOING: Final[Mapping[str, str]] = {
     "new": "Preparing",
@@ -29,52 +31,26 @@ _DOING: Final[Mapping[str, str]] = {
 _CANCELS: Final = frozenset({"user_cancel", "user_stop"})
 
 
-class Standing(StrEnum):
-    """One word for lists."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    RECOVERING = "recovering"
-    SILENT = "silent"
-    COMPLETED = "completed"
-    RESUBMITTED = "resubmitted"
-    REQUEUED = "requeued"
-    CANCELLED = "cancelled"
-    ENDED = "ended"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    """In observe mode, where nothing is done about it."""
-
-
-NEEDS_PERSON: Final = frozenset({Standing.SILENT, Standing.ENDED, Standing.STOPPED, Standing.FAILED})
-LIVING: Final = frozenset(
-    {Standing.WAITING, Standing.RUNNING, Standing.RECOVERING, Standing.SILENT, Standing.RESUBMITTED, Standing.REQUEUED}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """The first line of an answer."""
-
-    standing: Standing
-    text: str
-    blockers: tuple[str, ...] = ()
-    """What a person must do or know; empty: nothing."""
-
-
 def conclude(view: RunView, now: float) -> Conclusion:
     """What there is to say about the run at this moment."""
     status = view.status
     if status is None:
-        return _waiting(view)
+        return unbegun(view.slurm, now) if view.slurm is not None else _waiting(view, now)
     found = _finished(view, status) if status.stage == FINISHED else _living(view, status, now)
+    if view.slurm is not None and found.standing in {Standing.RESUBMITTED, Standing.REQUEUED}:
+        found = handed_on(view.slurm, found, RESUBMIT)
     if not status.failed_writes:
         return found
     lost = f"{count(status.failed_writes, 'write')} to {view.folder} failed (is it full?): the records have gaps"
     return Conclusion(found.standing, found.text, (*found.blockers, lost))
 
 
-def _waiting(view: RunView) -> Conclusion:
+def _waiting(view: RunView, now: float) -> Conclusion:
+    age_s = now - view.run.created_at
+    if not view.run.script_name and age_s > _LATE_S:  # `supervise run` begins at once
+        text = f"UNKNOWN, look at it: run {view.run.run_id} began {duration(age_s)} ago, and no supervisor wrote of it."
+        look = f"its command may have run as it is: look at its output, and for the reason at {view.folder}"
+        return Conclusion(Standing.SILENT, text, (look,))
     if not view.job_id:
         return Conclusion(Standing.WAITING, f"Waiting: run {view.run.run_id} has not begun.")
     return Conclusion(

@@ -9,7 +9,8 @@ from typing import Any
 from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Class
 from supervisor.report import incident
-from supervisor.report.conclusion import LIVING, NEEDS_PERSON, Standing, conclude
+from supervisor.report.conclusion import conclude
+from supervisor.report.standing import LIVING, NEEDS_PERSON, Standing
 from supervisor.report.view import RunView
 from supervisor.report.words import clock, count, duration, names, node_time, one_line, table
 
@@ -116,6 +117,8 @@ def report_conclusion(report: Report, now: float) -> tuple[str, list[str]]:
     since = f" since {clock(report.since, now=now)}" if report.since is not None else ""
     scope = f"{count(len(report.records), 'interruption')} in {count(report.runs, 'run')}{since}"
     blockers = [f"{one.run_id}: {_cause(one)}, {one.action_text or one.action}" for one in report.records if _open(one)]
+    if not report.runs:
+        return f"Nothing to report: no runs are known here{since}.", []
     if not report.records:
         return f"OK: {scope}.", []
     if blockers:

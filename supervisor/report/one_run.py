@@ -5,7 +5,7 @@ from typing import Any
 
 from supervisor.model.status import RunStatus
 from supervisor.report import incident
-from supervisor.report.conclusion import Conclusion, Standing
+from supervisor.report.standing import Conclusion, Standing
 from supervisor.report.view import FINISHED, RunView, full
 from supervisor.report.words import count, duration, names, node_time
 
@@ -47,7 +47,9 @@ def status_json(view: RunView, now: float) -> dict[str, Any]:
 
 def status_text(view: RunView, found: Conclusion, *, now: float) -> list[str]:
     """The conclusion and one line for each thing that one watches."""
-    lines = [found.text, *_blocked(found, "")]
+    is_stopped = found.standing in {Standing.STOPPED, Standing.FAILED}
+    advice = f"read what happened: supervise why {view.job_id or view.run.run_id}" if is_stopped else ""
+    lines = [found.text, *_blocked(found, advice)]
     if view.status is not None:
         lines += [f"  {title:<9} {text}" for title, text in _rows(view, view.status, now)]
     return [*lines, f"  {'folder':<9} {view.folder}"]

@@ -15,6 +15,7 @@ from supervisor.model.ids import JobId, RunId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
+from supervisor.report.unbegun import SlurmsWord
 
 STATUS: Final = "status.json"
 LOG: Final = "events.jsonl"
@@ -41,6 +42,8 @@ class RunView:
     """The folder of a whole array: its tasks are the runs."""
     cluster: str = ""
     """Where the last submission went, if sbatch named a cluster."""
+    slurm: SlurmsWord | None = None
+    """Slurm's word on `expected_job`; None: it was not asked, or gave no answer."""
 
     @property
     def interruptions(self) -> tuple[IncidentRecord, ...]:
@@ -60,6 +63,20 @@ class RunView:
         return self.jobs[-1] if self.jobs else JobId("")
 
     @property
+    def expected_job(self) -> JobId:
+        """The job that the run waits for: only Slurm knows whether it will ever begin. Empty: it waits for none."""
+        status = self.status
+        if status is None:
+            return self.job_id
+        if status.stage != FINISHED:
+            return JobId("")
+        if status.successor is not None:
+            return status.successor
+        last = self.records[-1] if self.records else None
+        is_requeued = last is not None and last.action == "requeue" and last.attempt >= status.attempt
+        return self.job_id if is_requeued else JobId("")
+
+    @property
     def log(self) -> str:
         """Where everything that happened stands."""
         return str(self.folder / LOG)
@@ -74,13 +91,13 @@ class RunView:
 
 def read_view(folder: Path) -> RunView:
     """The run in this folder. Raises `NoSuchRun` or `RunFolderUnusable`; an unreadable status counts as none."""
-    jobs, run = tuple(job for job in job_ids(folder) if job != _NO_SLURM), read_run(folder)
+    run = read_run(folder)
     return RunView(
         folder=folder,
         run=run,
         status=_read_status(folder),
         records=tuple(read_records(folder)),
-        jobs=jobs,
+        jobs=_jobs(folder, run),
         is_array=bool(run.array) and _is_named_by(folder, run.run_id),
         cluster=next((one.cluster for one in reversed(submissions(folder)) if one.cluster), ""),
     )
@@ -101,6 +118,15 @@ def full(value: Any) -> Any:
     if isinstance(value, tuple):
         return [full(item) for item in value]
     return msgspec.to_builtins(value)
+
+
+def _jobs(folder: Path, run: RunFile) -> tuple[JobId, ...]:
+    """The run's jobs. A task of an array whose supervisor has not written yet is known by the array's job."""
+    own = tuple(job for job in job_ids(folder) if job != _NO_SLURM)
+    array, _, task = folder.name.rpartition("-")
+    if own or not run.array or not task.isdecimal() or _is_named_by(folder, run.run_id):
+        return own
+    return tuple(JobId(f"{job}_{task}") for job in job_ids(folder.with_name(array))[-1:])
 
 
 def _is_named_by(folder: Path, run_id: RunId) -> bool:

@@ -7,7 +7,7 @@ from typing import NoReturn
 from supervisor.errors import NoSlurm
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
-from supervisor.slurm.facts import QueuedJob, SlurmConfig, StepFacts
+from supervisor.slurm.facts import SlurmConfig, StepFacts
 from supervisor.slurm.process import CallCount
 
 
@@ -53,10 +53,10 @@ class AbsentSlurm:
         del deadline_s
         return SlurmConfig()
 
-    async def my_jobs(self, *, deadline_s: float) -> tuple[QueuedJob, ...]:
-        """No queue."""
-        del deadline_s
-        return ()
+    async def preempt_mode(self, job: JobFacts, *, deadline_s: float) -> str:
+        """Nobody takes this machine."""
+        del job, deadline_s
+        return ""
 
     async def shrink(self, job: JobId, keep: Iterable[NodeName], *, deadline_s: float) -> None:
         """Raises `NoSlurm`."""
@@ -78,31 +78,16 @@ class AbsentSlurm:
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Nobody would read it: nothing happens."""
 
-    async def depend(self, job: JobId, dependency: str, *, deadline_s: float) -> None:
-        """Raises `NoSlurm`."""
-        del dependency, deadline_s
-        _refuse(f"change the dependency of {job}")
-
     async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
         """Raises `NoSlurm`."""
         del deadline_s
         _refuse(f"cancel {job}")
-
-    async def cancel_step(self, step: str, *, deadline_s: float) -> None:
-        """Raises `NoSlurm`."""
-        del deadline_s
-        _refuse(f"cancel step {step}")
 
     async def cancel_steps(self, steps: Sequence[str], *, deadline_s: float) -> None:
         """There can be none to cancel: raises `NoSlurm` where one is named."""
         del deadline_s
         if steps:
             _refuse(f"cancel steps {', '.join(steps)}")
-
-    async def signal(self, target: str, number: int, *, batch: bool = False, deadline_s: float) -> None:
-        """Raises `NoSlurm`."""
-        del batch, deadline_s
-        _refuse(f"signal {target} with {number}")
 
 
 def _refuse(what: str) -> NoReturn:

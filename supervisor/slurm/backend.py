@@ -9,7 +9,7 @@ from typing import Protocol
 
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
-from supervisor.slurm.facts import QueuedJob, SlurmConfig, StepFacts
+from supervisor.slurm.facts import SlurmConfig, StepFacts
 from supervisor.slurm.process import CallCount
 
 
@@ -39,8 +39,8 @@ class Backend(Protocol):
     async def config(self, *, deadline_s: float) -> SlurmConfig:
         """The cluster's settings; asked once and kept."""
 
-    async def my_jobs(self, *, deadline_s: float) -> tuple[QueuedJob, ...]:
-        """The user's waiting and running jobs."""
+    async def preempt_mode(self, job: JobFacts, *, deadline_s: float) -> str:
+        """What becomes of the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
 
     async def shrink(self, job: JobId, keep: Iterable[NodeName], *, deadline_s: float) -> None:
         """Leave the job only these nodes."""
@@ -56,17 +56,8 @@ class Backend(Protocol):
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Set the job's Comment."""
 
-    async def depend(self, job: JobId, dependency: str, *, deadline_s: float) -> None:
-        """Replace the dependency of a waiting job."""
-
     async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
         """End the job."""
 
-    async def cancel_step(self, step: str, *, deadline_s: float) -> None:
-        """End one step."""
-
     async def cancel_steps(self, steps: Sequence[str], *, deadline_s: float) -> None:
         """End these steps with as few calls as fit; steps that have ended meanwhile are no error."""
-
-    async def signal(self, target: str, number: int, *, batch: bool = False, deadline_s: float) -> None:
-        """Signal a job's or step's processes; `batch`: the batch shell alone."""

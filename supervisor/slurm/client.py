@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from supervisor.errors import SlurmFailed, SlurmTimeout
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm import commands, parse
-from supervisor.slurm.facts import NodeRecord, QueuedJob, SlurmConfig, StepFacts
+from supervisor.slurm.facts import NodeRecord, SlurmConfig, StepFacts
 from supervisor.slurm.process import Answer, CallCount, run, shielded
 
 FIRST_PAUSE_S: Final = 0.2
@@ -36,6 +36,10 @@ _LOCKS_AFTER_SHRINK: Final = (22, 5)
 _ENDED: Final = ("already completing or completed", "Invalid job id specified", "Invalid job step")
 # scontrol's words for a job without a step that it knows.
 _NO_STEPS: Final = ("No job steps", "not found", "does not exist")
+_ACCOUNTS_AT_ONCE: Final = 200
+"""Jobs that one sacct is asked for."""
+# scontrol's words for a job (or a task of an array) that it does not know, or not any more.
+_NO_JOB: Final = ("Invalid job id specified", "not found")
 
 
 class Runner(Protocol):
@@ -69,6 +73,36 @@ class Slurm:
     async def job(self, job: JobId, *, deadline_s: float) -> JobFacts:
         """The job as Slurm sees it now."""
         return parse.parse_job(await self._read(commands.show_job(job), deadline_s), job)
+
+    async def remembered(self, job: JobId, *, deadline_s: float) -> JobFacts | None:
+        """As `job`, or what accounting keeps of one that has ended long ago; None: nobody knows it any more.
+
+        Raises as `job` does where the controller gave no answer; accounting that gives none, or is off, knows nothing.
+        """
+        began = self._now()
+        try:
+            return await self.job(job, deadline_s=deadline_s)
+        except SlurmFailed as exc:
+            if not any(words in exc.stderr for words in _NO_JOB):
+                raise
+        return (await self._in_accounts([job], deadline_s - (self._now() - began))).get(job)
+
+    async def my_remembered(self, jobs: Sequence[JobId], *, deadline_s: float) -> dict[JobId, JobFacts]:
+        """`remembered` for several of the user's own jobs, by two questions at most; who is not in it is not known."""
+        began = self._now()
+        text = await self._read(commands.list_my_recent_jobs(), deadline_s)
+        found = parse.parse_accounts(text, jobs)
+        missing = [job for job in jobs if job not in found][:_ACCOUNTS_AT_ONCE]
+        if not missing:
+            return found
+        return {**found, **await self._in_accounts(missing, deadline_s - (self._now() - began))}
+
+    async def _in_accounts(self, jobs: Sequence[JobId], deadline_s: float) -> dict[JobId, JobFacts]:
+        try:
+            text = await self._act(commands.show_accounts(jobs), deadline_s)
+        except (SlurmFailed, NoSlurm):
+            return {}
+        return parse.parse_accounts(text, jobs)
 
     async def nodes(self, names: Iterable[NodeName], *, deadline_s: float) -> tuple[NodeState, ...]:
         """The state of these nodes; no name: no question."""
@@ -108,9 +142,20 @@ class Slurm:
             self._config = parse.parse_config(await self._read(commands.show_config(), deadline_s))
         return self._config
 
-    async def my_jobs(self, *, deadline_s: float) -> tuple[QueuedJob, ...]:
-        """The user's waiting and running jobs."""
-        return parse.parse_queue(await self._read(commands.list_my_jobs(), deadline_s))
+    async def preempt_mode(self, job: JobFacts, *, deadline_s: float) -> str:
+        """What becomes of the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
+        began = self._now()
+        config = await self.config(deadline_s=deadline_s)
+        left_s = deadline_s - (self._now() - began)
+        match config.preempt_type:
+            case "preempt/partition_prio":
+                text = await self._read(commands.show_partition(job.partition), left_s)
+                return parse.parse_partition_mode(text, job.partition)
+            case "preempt/qos":
+                own = parse.parse_qos_mode(await self._read(commands.show_qos_modes(), left_s), job.qos)
+                return config.preempt_mode if own is None else own
+            case _:
+                return ""
 
     async def shrink(self, job: JobId, keep: Iterable[NodeName], *, deadline_s: float) -> None:
         """Leave the job only these nodes."""
@@ -132,27 +177,15 @@ class Slurm:
         """Set the job's Comment."""
         await self._update(job, commands.comment(job, text), deadline_s)
 
-    async def depend(self, job: JobId, dependency: str, *, deadline_s: float) -> None:
-        """Replace the dependency of a waiting job."""
-        await self._update(job, commands.depend(job, dependency), deadline_s)
-
     async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
         """End the job."""
         await self._cancel(commands.cancel_job(job), deadline_s)
-
-    async def cancel_step(self, step: str, *, deadline_s: float) -> None:
-        """End one step."""
-        await self.cancel_steps([step], deadline_s=deadline_s)
 
     async def cancel_steps(self, steps: Sequence[str], *, deadline_s: float) -> None:
         """End these steps with as few calls as fit; steps that have ended meanwhile are no error."""
         began = self._now()
         for argv in commands.cancel_steps(steps):
             await self._cancel(argv, deadline_s - (self._now() - began))
-
-    async def signal(self, target: str, number: int, *, batch: bool = False, deadline_s: float) -> None:
-        """Signal a job's or step's processes; `batch`: the batch shell alone."""
-        await self._act(commands.signal_target(target, number, batch=batch), deadline_s)
 
     async def _node_records(self, names: Sequence[NodeName], deadline_s: float) -> tuple[NodeRecord, ...]:
         return parse.parse_nodes(await self._read(commands.show_nodes(names), deadline_s))

@@ -15,8 +15,6 @@ COMMENT_LIMIT: Final = 500
 """Characters of a Comment; slurmctld keeps each in memory."""
 STEPS_AT_ONCE: Final = 500
 """Steps that one scancel is given, far below the kernel's limit of an argument list."""
-QUEUE_FORMAT: Final = "%i|%T|%V|%E|%j"
-"""Id, state, submit time, dependency and, last because it may hold anything, the name."""
 # What changes the output or the target of Slurm's commands, by prefix. SLURM_CONF alone must stay.
 _STEERING: Final = ("SLURM_", "SLURMD_", "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SINFO_", "SCONTROL_", "SCANCEL_")
 
@@ -34,6 +32,16 @@ def clean_environment(base: Mapping[str, str], *, job: JobId | None = None) -> d
 def show_job(job: JobId) -> list[str]:
     """All records of the job, one per line (an array's raw id may name several)."""
     return ["scontrol", "-o", "show", "job", job]
+
+
+def show_accounts(jobs: Sequence[JobId]) -> list[str]:
+    """What accounting keeps of these jobs, also after the controller has forgotten them: id, state and nodes."""
+    return ["sacct", "-X", "-n", "-P", "-j", ",".join(jobs), "-o", "JobID,State,NodeList"]
+
+
+def list_my_recent_jobs() -> list[str]:
+    """The user's jobs that the controller still knows, ended ones too: as `show_accounts`."""
+    return ["squeue", "--me", "-h", "-r", "-t", "all", "-o", "%i|%T|%N"]
 
 
 def show_nodes(names: Iterable[NodeName] = ()) -> list[str]:
@@ -62,9 +70,14 @@ def list_partition(partition: str) -> list[str]:
     return ["sinfo", "-h", "-N", "-p", partition, "-o", "%N|%T"]
 
 
-def list_my_jobs() -> list[str]:
-    """The user's waiting and running jobs in `QUEUE_FORMAT`."""
-    return ["squeue", "--me", "-h", "-r", "-o", QUEUE_FORMAT]
+def show_partition(partition: str) -> list[str]:
+    """The partition's settings on one line, though it be a hidden one."""
+    return ["scontrol", "-a", "-o", "show", "partition", partition]
+
+
+def show_qos_modes() -> list[str]:
+    """Name and PreemptMode of every QOS that the user may see."""
+    return ["sacctmgr", "-nP", "show", "qos", "format=Name,PreemptMode"]
 
 
 def shrink(job: JobId, keep: Iterable[NodeName]) -> list[str]:
@@ -87,11 +100,6 @@ def exclude(job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iter
     return _update(job, ExcNodeList=compress(names), NumNodes=str(nodes), ReqNodeList=compress(required))
 
 
-def depend(job: JobId, dependency: str) -> list[str]:
-    """Replace a waiting job's dependency."""
-    return _update(job, Dependency=dependency)
-
-
 def requeue(job: JobId) -> list[str]:
     """Requeue a running job; never `requeuehold`, which would leave it held if we die in between."""
     return ["scontrol", "requeue", job]
@@ -105,11 +113,6 @@ def cancel_job(job: JobId) -> list[str]:
 def cancel_steps(steps: Sequence[str]) -> list[list[str]]:
     """End these steps (`12.0`): as few commands as fit."""
     return [["scancel", *steps[at : at + STEPS_AT_ONCE]] for at in range(0, len(steps), STEPS_AT_ONCE)]
-
-
-def signal_target(target: str, number: int, *, batch: bool = False) -> list[str]:
-    """Signal a job's or step's processes; `batch`: the batch shell alone."""
-    return ["scancel", *(["-b"] if batch else []), "-s", str(number), target]
 
 
 def agent_step(

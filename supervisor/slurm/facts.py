@@ -2,7 +2,7 @@
 
 from supervisor.model.base import Fact
 from supervisor.model.facts import NodeState
-from supervisor.model.ids import JobId, NodeName
+from supervisor.model.ids import NodeName
 
 
 class StepFacts(Fact, frozen=True, kw_only=True):
@@ -30,7 +30,6 @@ class NodeRecord(Fact, frozen=True, kw_only=True):
     host_name: str = ""
     port: int | None = None
     """Set only where it differs from the cluster's SlurmdPort."""
-    version: str = ""
 
 
 class SlurmConfig(Fact, frozen=True, kw_only=True):
@@ -38,30 +37,13 @@ class SlurmConfig(Fact, frozen=True, kw_only=True):
 
     version: str = ""
     """Slurm's own, `22.05.8`."""
-    cluster: str = ""
     slurmd_ports: tuple[int, int] = (6818, 6818)
     """First and last port on which a slurmd may listen."""
     srun_ports: tuple[int, int] | None = None
     """Ports that a site keeps open between nodes for srun, and so for us."""
-    kill_wait_s: float = 30.0
-    """Between SIGTERM and SIGKILL when a job ends."""
-    slurmd_timeout_s: float = 300.0
-    """Silence after which Slurm calls a node down."""
     keeps_accounts: bool = False
     """A database is behind it; without one 22.05 refuses the second shrink of a job."""
-    keeps_comments: bool = False
-    """Comments of ended jobs are stored."""
-    scheduler: tuple[str, ...] = ()
-    """SchedulerParameters: `disable_job_shrink` is one."""
-    has_step_manager: bool = False
-    """SlurmctldParameters=enable_stepmgr."""
-
-
-class QueuedJob(Fact, frozen=True, kw_only=True):
-    """One of the user's jobs that has not ended."""
-
-    job_id: JobId
-    state: str
-    submitted_at: float | None = None
-    dependency: str = ""
-    name: str = ""
+    preempt_type: str = ""
+    """`preempt/partition_prio`, `preempt/qos`; empty: no job takes another one's nodes."""
+    preempt_mode: str = ""
+    """Where partition or QOS say nothing else: `REQUEUE`, `CANCEL`, `SUSPEND`, ...; empty: off."""

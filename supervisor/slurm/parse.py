@@ -5,14 +5,14 @@ where a field known to follow it begins, every other one at the next word that l
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from supervisor.errors import PayloadRefused
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
-from supervisor.slurm.facts import NodeRecord, QueuedJob, SlurmConfig, StepFacts
+from supervisor.slurm.facts import NodeRecord, SlurmConfig, StepFacts
 from supervisor.slurm.hostlist import expand
 
 Fields = Mapping[str, str]
@@ -33,13 +33,9 @@ _ENDED_BY: Final[Mapping[str, frozenset[str]]] = {
     "OS": frozenset({"RealMemory"}),
 }
 _UNSET: Final = frozenset({"", "Unknown", "None", "N/A", "(null)", "NONE"})
+_LIVING_STATES: Final = frozenset({"RUNNING", "PENDING", "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 # Marks behind a node's state: not responding, powering, rebooting, planned, reserved, ...
 _STATE_MARKS: Final = "*~#!%$@^-"
-
-
-def parse_jobs(text: str) -> tuple[JobFacts, ...]:
-    """Every job of `scontrol -o show job`; a task of an array is named `17_3`."""
-    return tuple(_job(fields) for fields in _records(text, "JobId"))
 
 
 def parse_job(text: str, job: JobId) -> JobFacts:
@@ -52,6 +48,24 @@ def parse_job(text: str, job: JobId) -> JobFacts:
         if job in (fields["JobId"], facts.job_id):
             return facts
     raise PayloadRefused(f"Slurm's answer does not speak of job {job}: {text[:120]!r}")
+
+
+def parse_accounts(text: str, jobs: Iterable[JobId]) -> dict[JobId, JobFacts]:
+    """These jobs in rows `id|state|nodes` of sacct or squeue, as far as they are in it.
+
+    `CANCELLED by 1000` is CANCELLED. An array whose tasks have rows of their own has the state of one that still lives.
+    """
+    rows = [line.split("|", 2) for line in text.splitlines() if line.count("|") >= 2]  # noqa: PLR2004  # three columns
+    found: dict[JobId, JobFacts] = {}
+    for job in jobs:
+        # Tasks of an array that were cancelled together stand as `17_[0-3]`.
+        mine = [row for row in rows if row[0] == job] or [row for row in rows if row[0].startswith(f"{job}_")]
+        mine.sort(key=lambda row: row[1] not in _LIVING_STATES)
+        if mine and mine[0][1]:
+            _, state, nodes = mine[0]
+            names = () if nodes == "None assigned" else expand(nodes)
+            found[job] = JobFacts(job_id=job, state=state.split()[0], nodes=names)
+    return found
 
 
 def parse_nodes(text: str) -> tuple[NodeRecord, ...]:
@@ -69,19 +83,32 @@ def parse_config(text: str) -> SlurmConfig:
     found = dict(re.findall(r"^(\S+)\s*=[ \t]*(.*?)\s*$", text, re.MULTILINE))
     if not found:
         raise PayloadRefused(f"this is no answer of `scontrol show config`: {text[:120]!r}")
-    controller = found.get("SlurmctldParameters", "").split(",")
     return SlurmConfig(
         version=found.get("SLURM_VERSION", ""),
-        cluster=found.get("ClusterName", ""),
         slurmd_ports=_ports(found.get("SlurmdPort", "")) or (6818, 6818),
         srun_ports=_ports(found.get("SrunPortRange", "")),
-        kill_wait_s=_seconds(found.get("KillWait", ""), otherwise=30.0),
-        slurmd_timeout_s=_seconds(found.get("SlurmdTimeout", ""), otherwise=300.0),
         keeps_accounts="slurmdbd" in found.get("AccountingStorageType", ""),
-        keeps_comments="job_comment" in found.get("AccountingStoreFlags", ""),
-        scheduler=tuple(word for word in found.get("SchedulerParameters", "").split(",") if word not in _UNSET),
-        has_step_manager="enable_stepmgr" in controller,
+        preempt_type=_plugin(found.get("PreemptType", "")),
+        preempt_mode=_mode(found.get("PreemptMode", "")),
     )
+
+
+def parse_partition_mode(text: str, partition: str) -> str:
+    """PreemptMode of one partition in `scontrol -o show partition`, `REQUEUE` for one; empty: off.
+
+    Raises `PayloadRefused` where it is not among them.
+    """
+    for fields in _records(text, "PartitionName"):
+        if fields["PartitionName"] == partition:
+            return _mode(fields.get("PreemptMode", ""))
+    raise PayloadRefused(f"Slurm's answer does not speak of partition {partition}: {text[:120]!r}")
+
+
+def parse_qos_mode(text: str, qos: str) -> str | None:
+    """PreemptMode of one QOS in `sacctmgr -nP show qos format=Name,PreemptMode`; None: the cluster's counts."""
+    rows = (line.partition("|") for line in text.splitlines())
+    words = next((mode.strip() for name, _, mode in rows if name == qos), "")
+    return None if words.lower() in {"", "cluster"} else _mode(words)
 
 
 def parse_node_names(text: str) -> tuple[NodeName, ...]:
@@ -93,22 +120,6 @@ def parse_partition(text: str) -> tuple[NodeState, ...]:
     """Names and states of `sinfo -hN -o "%N|%T"`."""
     rows = (line.partition("|") for line in text.splitlines() if "|" in line)
     return tuple(parse_state(NodeName(name.strip()), state.strip()) for name, _, state in rows)
-
-
-def parse_queue(text: str) -> tuple[QueuedJob, ...]:
-    """The jobs of `squeue -o QUEUE_FORMAT`."""
-    rows = (line.split("|", 4) for line in text.splitlines())
-    return tuple(
-        QueuedJob(
-            job_id=JobId(row[0].strip()),
-            state=row[1],
-            submitted_at=parse_time(row[2]),
-            dependency="" if row[3] in _UNSET else row[3],
-            name=row[4],
-        )
-        for row in rows
-        if len(row) == 5  # noqa: PLR2004  # the columns of QUEUE_FORMAT
-    )
 
 
 def parse_state(node: NodeName, state: str, reason: str = "") -> NodeState:
@@ -182,6 +193,7 @@ def _job(fields: Fields) -> JobFacts:
         preempt_time=parse_time(fields.get("PreemptTime", "")),
         time_limit_s=parse_limit(fields.get("TimeLimit", "")),
         partition=_given(fields, "Partition"),
+        qos=_given(fields, "QOS"),
         requeue=fields.get("Requeue") != "0",
         std_out=_given(fields, "StdOut"),
         std_err=_given(fields, "StdErr") or _given(fields, "StdOut"),  # 26.05 leaves it empty where they are one
@@ -205,7 +217,6 @@ def _node(fields: Fields) -> NodeRecord:
         address=_given(fields, "NodeAddr"),
         host_name=_given(fields, "NodeHostName"),
         port=int(port) if port.isdigit() else None,
-        version=_given(fields, "Version"),
     )
 
 
@@ -233,6 +244,14 @@ def _ports(text: str) -> tuple[int, int] | None:
     if match is None or int(match[1]) == 0:
         return None
     return int(match[1]), int(match[2] or match[1])
+
+
+def _plugin(text: str) -> str:
+    return "" if text in _UNSET or text == "preempt/none" else text
+
+
+def _mode(text: str) -> str:
+    return "" if text in _UNSET or text.upper() == "OFF" else text.upper()
 
 
 def _seconds(text: str, *, otherwise: float) -> float:

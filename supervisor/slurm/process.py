@@ -6,9 +6,7 @@ cancellation kills it with all its children.
 
 import asyncio
 import os
-import selectors
 import signal
-import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -118,47 +116,6 @@ async def run(
     return _judged(argv, gathered.streams, transport.get_returncode(), time.monotonic() - began, count)
 
 
-def run_now(
-    argv: Sequence[str],
-    *,
-    deadline_s: float,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    feed: bytes | None = None,
-    count: CallCount | None = None,
-) -> Answer:
-    """`run` for a caller without an event loop; blocks until the end or the deadline."""
-    began = time.monotonic()
-    _counted(count, argv)
-    try:
-        with _stdin(feed) as stdin:
-            process = subprocess.Popen(
-                argv,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=_c_locale(env),
-                cwd=cwd,
-                start_new_session=True,
-            )
-    except OSError as exc:
-        _failed(count)
-        raise _cannot_start(argv, exc) from exc
-    with process:
-        try:
-            streams = _read_until(process, began + deadline_s)
-            if _is_too_much(streams):
-                _kill_group(process.pid)
-            process.wait(timeout=max(0.0, began + deadline_s - time.monotonic()))
-        except (TimeoutError, subprocess.TimeoutExpired) as exc:
-            _failed(count)
-            raise _late(argv, deadline_s) from exc
-        finally:
-            if process.returncode is None:
-                _kill_group(process.pid)
-    return _judged(argv, streams, process.returncode, time.monotonic() - began, count)
-
-
 class _Gathered(asyncio.SubprocessProtocol):
     """The two streams of a running command, cut off at the limit."""
 
@@ -187,30 +144,8 @@ async def _release(transport: asyncio.SubprocessTransport, gathered: _Gathered) 
     transport.close()
 
 
-def _read_until(process: "subprocess.Popen[bytes]", deadline: float) -> dict[int, bytearray]:
-    streams = {1: bytearray(), 2: bytearray()}
-    with selectors.DefaultSelector() as selector:
-        for fd, pipe in ((1, process.stdout), (2, process.stderr)):
-            selector.register(_present(pipe), selectors.EVENT_READ, fd)
-        while selector.get_map() and not _is_too_much(streams):
-            ready = selector.select(max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise TimeoutError
-            for key, _ in ready:
-                data = os.read(key.fd, 1 << 16)
-                streams[key.data] += data
-                if not data:
-                    selector.unregister(key.fileobj)
-    return streams
-
-
 def _is_too_much(streams: Mapping[int, bytearray]) -> bool:
     return any(len(stream) > OUTPUT_LIMIT_BYTES for stream in streams.values())
-
-
-def _present(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # noqa: S101  # it was asked for as PIPE; this tells the type checker
-    return pipe
 
 
 def _stdin(feed: bytes | None) -> IO[bytes]:

@@ -36,20 +36,21 @@ def with_spares(options: Mapping[str, str], spares: int, *, is_heterogeneous: bo
 def _checked_nodes(options: Mapping[str, str], spares: int, *, is_heterogeneous: bool) -> int:
     """The fixed number of nodes, or a refusal."""
     if is_heterogeneous:
-        raise _refused(spares, "a heterogeneous job (`:`)", "submit it without --spares")
+        raise _refused(spares, "a heterogeneous job (`:`) can have none", "submit it without --spares")
     if "nodefile" in options:
-        raise _refused(
-            spares, f"-F {options['nodefile']}, which fixes the nodes", "give -N and --ntasks-per-node instead"
-        )
+        why = f"-F {options['nodefile']} names the nodes one by one"
+        raise _refused(spares, why, "ask for a number instead: -N 4 --ntasks-per-node=8")
     if "arbitrary" in options.get("distribution", "").lower():
-        raise _refused(spares, "-m arbitrary, which fixes the nodes", "use -m block or -m cyclic")
+        raise _refused(spares, "-m arbitrary binds each task to one node", "use -m block or -m cyclic")
     nodes = fixed_nodes(options)
     if not nodes:
         given = f"-N {options['nodes']}" if "nodes" in options else "no -N"
-        raise _refused(spares, given, "give one number of nodes and the tasks of each: -N 4 --ntasks-per-node=8")
+        why = f"it is not certain how many nodes the job gets without them ({given})"
+        raise _refused(spares, why, "ask for one number of nodes and the tasks of each: -N 4 --ntasks-per-node=8")
     segment = options.get("segment", "")
     if segment.isdecimal() and int(segment) and (nodes + spares) % int(segment):
-        raise _refused(spares, f"--segment={segment}", f"let -N plus spares be a multiple of {segment}")
+        why = f"{nodes} + {spares} nodes are no multiple of --segment={segment}"
+        raise _refused(spares, why, f"let -N plus spares be a multiple of {segment}")
     return nodes
 
 
@@ -59,10 +60,11 @@ def _tasks(options: Mapping[str, str], nodes: int, total: int, spares: int) -> l
     if tasks is None:
         return []
     if not tasks.isdecimal() or int(tasks) % nodes or int(tasks) == 0:
-        raise _refused(spares, f"-n {tasks} on {nodes} nodes, which are not the same on each", _per_node(nodes, tasks))
+        raise _refused(spares, f"-n {tasks} is not the same on each of {nodes} nodes", _per_node(nodes, tasks))
     each = int(tasks) // nodes
     if per_node is not None and per_node != str(each):
-        raise _refused(spares, f"-n {tasks} with --ntasks-per-node={per_node}", f"leave out -n {tasks}")
+        why = f"-n {tasks} is {each} on each of {nodes} nodes, but --ntasks-per-node={per_node}"
+        raise _refused(spares, why, f"leave out -n {tasks}")
     return [Option("ntasks", str(each * total)), Option("ntasks-per-node", str(each))]
 
 
@@ -73,11 +75,13 @@ def _gpus(options: Mapping[str, str], nodes: int, total: int, spares: int) -> li
         return []
     each = [_share(part, nodes) for part in wanted.split(",")]
     if not all(each):
-        raise _refused(spares, f"--gpus={wanted} on {nodes} nodes", "ask for the GPUs of each node: --gpus-per-node=8")
+        why = f"--gpus={wanted} is not the same on each of {nodes} nodes"
+        raise _refused(spares, why, "ask for the GPUs of each node: --gpus-per-node=8")
     per_node = ",".join(f"{kind}{count}" for kind, count in filter(None, each))
     stated = options.get("gpus-per-node")
     if stated is not None and stated != per_node:
-        raise _refused(spares, f"--gpus={wanted} with --gpus-per-node={stated}", f"leave out --gpus={wanted}")
+        why = f"--gpus={wanted} is {per_node} on each of {nodes} nodes, but --gpus-per-node={stated}"
+        raise _refused(spares, why, f"leave out --gpus={wanted}")
     scaled = ",".join(f"{kind}{count * total}" for kind, count in filter(None, each))
     return [Option("gpus", scaled), Option("gpus-per-node", per_node)]
 
@@ -95,5 +99,6 @@ def _per_node(nodes: int, tasks: str) -> str:
     return f"use -N {nodes} --ntasks-per-node={max(1, each)}"
 
 
-def _refused(spares: int, what: str, remedy: str) -> UsageError:
-    return UsageError(f"--spares {spares} cannot be kept with {what}; {remedy}")
+def _refused(spares: int, why: str, remedy: str) -> UsageError:
+    are = "1 spare node is" if spares == 1 else f"{spares} spare nodes are"
+    return UsageError(f"{are} not possible here: {why}. A spare must be able to replace any node; {remedy}")

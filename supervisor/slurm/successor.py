@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from supervisor.errors import PayloadRefused
 from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.run_folder import SUBMITTED
@@ -53,8 +55,6 @@ class Affordable(Fact, frozen=True, kw_only=True):
     dropped: tuple[NodeName, ...]
     spares: int
     """As many of the wished spares as there is room for."""
-    usable: int
-    """Nodes left to run on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,22 @@ def affordable(
         else:
             dropped.append(node)
     room = max(0, min(spares, len(usable) - needed))
-    return Affordable(kept=tuple(kept), dropped=tuple(dropped), spares=room, usable=len(usable))
+    return Affordable(kept=tuple(kept), dropped=tuple(dropped), spares=room)
+
+
+def lesser(room: Affordable) -> tuple[Affordable, ...]:
+    """What to ask for, the most wished first: then one spare less at a time, then the last exclusion, and so on."""
+    fewer_spares = [msgspec.structs.replace(room, spares=spares) for spares in range(room.spares, -1, -1)]
+    fewer_names = [
+        msgspec.structs.replace(
+            room,
+            kept=room.kept[:count],
+            dropped=(*room.kept[count:], *room.dropped),
+            spares=0,
+        )
+        for count in range(len(room.kept) - 1, -1, -1)
+    ]
+    return (*fewer_spares, *fewer_names)
 
 
 def successor(run: RunFile, folder: str, *, exclude: Sequence[NodeName], spares: int, at: Circumstances) -> Successor:

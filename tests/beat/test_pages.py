@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from supervisor.beat import supervise_beat as layout
 from supervisor.beat.pages import Pages
 
@@ -133,3 +135,37 @@ def test_removing_takes_the_folder_away(rank: Start, folder: Path) -> None:
     pages.read(now=1.0)
     pages.remove()
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("last_words", "has_ended"),
+    [
+        ("", True),
+        ("sys.exit(3)", True),
+        ("raise KeyError('loss_mask')", False),
+        ("os._exit(0)", False),
+        ("os.kill(os.getpid(), 9)", False),
+    ],
+)
+def test_a_rank_says_that_it_ends(rank: Start, folder: Path, last_words: str, *, has_ended: bool) -> None:
+    """A process that comes to its end tells it; one that is killed, crashes or raises does not."""
+    started, pages = rank(), Pages(folder)
+    started.do("beat(7)")
+    assert [beat.has_ended for beat in pages.read(now=1.0)] == [False]
+    assert started.process.stdin is not None
+    started.process.stdin.write(f"{last_words}\n")
+    started.process.stdin.close()
+    started.process.wait(30)
+    (beat,) = pages.read(now=2.0)
+    assert (beat.is_alive, beat.has_ended) == (False, has_ended)
+
+
+def test_a_page_that_is_taken_over_has_not_ended(rank: Start, folder: Path) -> None:
+    """A launcher starts a rank again in the same attempt."""
+    first, pages = rank(), Pages(folder)
+    first.do("beat(7)")
+    assert first.process.stdin is not None
+    first.process.stdin.close()
+    first.process.wait(30)
+    rank().do("beat(8)")
+    assert [(beat.is_alive, beat.has_ended) for beat in pages.read(now=2.0)] == [(True, False)]

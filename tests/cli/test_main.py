@@ -56,12 +56,19 @@ def test_an_unknown_command_is_refused() -> None:
     assert "sbtach" in done.stderr
 
 
+def test_an_option_without_its_value_is_named() -> None:
+    """It has taken the command for it, and click would complain of the script."""
+    done = _supervise("--spares", "sbatch", "train.sh")
+    assert done.returncode == ExitCode.USAGE
+    assert "--spares needs a value, and 'sbatch' was taken for it" in done.stderr
+
+
 def test_an_error_is_one_sentence_and_a_code(work: Path, tmp_path: Path) -> None:
     """No traceback."""
     (work / "t.sh").write_text("#!/bin/sh\necho\n")
     done = _supervise("--spares", "1", "sbatch", "t.sh")
     assert done.returncode == ExitCode.USAGE
-    assert done.stderr.startswith("supervise: --spares 1 cannot be kept with no -N; ")
+    assert done.stderr.startswith("supervise: 1 spare node is not possible here: ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -124,8 +131,12 @@ def test_the_promise_fits_a_terminal() -> None:
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        (Choice(chosen=None, why="x is empty"), "none yet: x is empty"),
-        (Choice(chosen=None, is_trustworthy=False, why="x does not answer"), "not readable: x does not answer"),
+        (Choice(chosen=None, why="/ck does not exist"), "no checkpoint yet: it does not exist"),
+        (Choice(chosen=None, why="none of 2 is whole"), "no checkpoint yet: none of 2 is whole"),
+        (
+            Choice(chosen=None, is_trustworthy=False, why="/ck: Not a directory"),
+            "WARNING: cannot be read from here: Not a directory",
+        ),
         (
             Choice(chosen=Checkpoint(path="/ck/5", step=5, kind="dcp", verdict="whole")),
             "newest whole: step 5",
@@ -134,7 +145,15 @@ def test_the_promise_fits_a_terminal() -> None:
 )
 def test_a_look_at_checkpoints_is_one_phrase(choice: Choice, words: str) -> None:
     """A listing that cannot be trusted is never "none"."""
-    assert phrase(choice) == words
+    assert phrase("/ck", choice) == words
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_folder_that_could_not_be_made_is_a_warning(tmp_path: Path, scheme: str) -> None:
+    """Its parent is missing: rather a wrong path than a first run."""
+    url = f"{scheme}{tmp_path}/scrath/ck"
+    found = phrase(url, Choice(chosen=None, why=f"{url} does not exist"))
+    assert found == f"WARNING: there is no {tmp_path}/scrath here"
 
 
 def test_an_interrupt_ends_sbatch_and_leaves_nothing(slurm: FakeSlurm, work: Path) -> None:

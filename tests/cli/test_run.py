@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from supervisor.cli.run_place import run_place, why_not_here
 from supervisor.ledger.run_folder import read_run
 
+_EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "numpy_ddp"
 _JOB = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node[001-003]"}
 
 
@@ -92,11 +94,20 @@ def test_options_behind_the_command_are_its_own(work: Path) -> None:
         assert answer["settings_origin"] == {}
 
 
+def test_a_command_that_is_not_there_begins_no_run(work: Path) -> None:
+    """As a shell says it, and nothing that would stand in the list for ever."""
+    (work / "plain").write_text("no program")
+    for word in ("nosuchcommand", "./plain"):
+        done = _supervise("run", word)
+        assert (done.returncode, done.stderr) == (127, f"supervise: {word}: command not found\n")
+    assert not (work / ".supervise").exists()
+
+
 def test_a_wrong_setting_is_refused(work: Path) -> None:
     """As before sbatch."""
     done = _supervise("run", "--max-restarts", "many", "--", "true")
     assert done.returncode == 2
-    assert "max_restarts = 'many' (command line)" in done.stderr
+    assert "--max-restarts many: a whole number, 0 or more" in done.stderr
 
 
 def test_what_is_supervised_already_gets_no_second_supervisor(work: Path) -> None:
@@ -149,3 +160,17 @@ def test_quiet_leaves_the_terminal_to_the_command(machine: Path) -> None:
     done = _supervise("-q", "run", "--", "sh", "-c", "exit 127", SUPERVISE_TRANSPORT="mqtt")
     assert done.returncode == 127
     assert "supervise: run sh-" not in done.stderr
+
+
+def test_a_rank_that_vanishes_under_a_launcher_that_waits_for_all_is_noticed(machine: Path) -> None:
+    """No srun tells of it and the launcher would wait for ever: the ranks' standstill does."""
+    for file in _EXAMPLE.glob("*.*"):
+        shutil.copy(file, machine)
+    trainer = ["--steps", "40", "--step-seconds", "0.1", "--kill-at", "1:15", "--fault-attempt", "1", "--out", "out"]
+    words = ["--checkpoint", "checkpoints", "run", "--", "bash", "local.sh", "3", *trainer]
+    done = _supervise("-q", *words, SUPERVISE_TRANSPORT="mqtt", PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((machine / "out" / "result.json").read_text())["attempt"] == 2
+    (folder,) = (path for path in (machine / ".supervise").iterdir() if path.is_dir())
+    (incident,) = json.loads(_supervise("why", "--json", folder.name).stdout)["incidents"]
+    assert (incident["action"], incident["steps_lost"] < 10) == ("relaunch", True)

@@ -46,8 +46,8 @@ def test_later_sources_win_and_are_named(site: Path, tmp_path: Path) -> None:
     resolved = resolve(sources)
     assert resolved.settings == Settings(mode="observe", max_restarts=2, log_lines=3, lease_s=4.0, spares=5)
     assert resolved.origin == {
-        "mode": str(site),
-        "max_restarts": str(user),
+        "mode": f"{site} line 2",
+        "max_restarts": f"{user} line 1",
         "log_lines": "SUPERVISE_LOG_LINES",
         "lease_s": "#SUPERVISE in line 4",
         "spares": "command line",
@@ -60,38 +60,66 @@ def test_an_empty_variable_is_not_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "allowed"),
     [
-        ("spares", "-1"),
-        ("spares", "1.5"),
-        ("spares", True),
-        ("mode", "act now"),
-        ("lease_s", "nan"),
-        ("lease_s", "inf"),
-        ("lease_s", "-0.1"),
-        ("max_lost_share", "1.1"),
-        ("slurm_deadline_s", "0"),
-        ("checkpoint", 7),
-        ("no_such", "1"),
+        ("spares", "-1", "a whole number, 0 or more"),
+        ("spares", "1.5", "a whole number, 0 or more"),
+        ("spares", True, "a whole number, 0 or more"),
+        ("mode", "act now", "one of: act, observe"),
+        ("on_rank_exit", "sometimes", "one of: stalled, any, never"),
+        ("lease_s", "nan", "a number of seconds, 0 or more"),
+        ("lease_s", "inf", "a number of seconds, 0 or more"),
+        ("lease_s", "-0.1", "a number of seconds, 0 or more"),
+        ("max_lost_share", "1.1", "a share from 0 to 1, such as 0.1"),
+        ("slurm_deadline_s", "0", "a number of seconds, more than 0"),
+        ("checkpoint", 7, "a text in quotes"),
+        ("no_such", "1", "there is no such setting"),
+        ("max_restart", "1", "there is no such setting; did you mean max_restarts?"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_with_its_source(name: str, value: object) -> None:
-    """Named with setting, value and where it came from."""
+def test_a_value_that_cannot_be_is_refused_with_what_may_be_written(name: str, value: object, allowed: str) -> None:
+    """In a person's words, after what that person wrote."""
     with pytest.raises(UsageError) as caught:
-        resolve([Given(name, value, "the file")])
-    assert f"{name} = {value!r} (the file)" in str(caught.value)
+        resolve([Given(name, value, "there", "as typed")])
+    assert str(caught.value) == f"as typed: {allowed} (see supervise --help)"
+
+
+def test_a_complaint_names_the_place_and_quotes_what_stands_there(site: Path) -> None:
+    """The option, the variable, the line of the script, the line of the file."""
+    site.write_text('# ours\n\nspares = 1\n"mode" = "now"\nlease_s = true\n')
+    env = {"SUPERVISE_SPARES": "two three"}
+    script = [Argument(3, "--on-rank-exit"), Argument(3, "sometimes")]
+    options = from_options({"on_rank_exit": "never ever"})
+    with pytest.raises(UsageError) as caught:
+        resolve([*from_files(env), *from_environment(env), *from_directives(script), *options])
+    head, *told = str(caught.value).split("\n  ")
+    assert head == "5 settings cannot be used (see supervise --help):"
+    assert told == [
+        f'{site} line 4: mode = "now": one of: act, observe',
+        f"{site} line 5: lease_s = true: a number of seconds, 0 or more",
+        "SUPERVISE_SPARES='two three': a whole number, 0 or more",
+        "#SUPERVISE in line 3: --on-rank-exit sometimes: one of: stalled, any, never",
+        "--on-rank-exit 'never ever': one of: stalled, any, never",
+    ]
 
 
 def test_all_complaints_come_together() -> None:
     """Nobody wants to find them one by one."""
     with pytest.raises(UsageError) as caught:
-        resolve([Given("spares", "x", "a"), Given("mode", "y", "b"), Given("nope", "z", "c")])
-    assert all(place in str(caught.value) for place in ("(a)", "(b)", "(c)"))
+        resolve([Given(name, "x", "there", f"{name} x") for name in ("spares", "mode", "nope")])
+    assert all(typed in str(caught.value) for typed in ("spares x: ", "mode x: ", "nope x: "))
+
+
+def test_a_misspelt_option_of_the_script_is_named_as_an_option() -> None:
+    """And the setting of a file as it stands there."""
+    with pytest.raises(UsageError, match=r"--sparse 1: there is no such setting; did you mean --spares\?"):
+        resolve(from_directives([Argument(3, "--sparse"), Argument(3, "1")]))
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ([Argument(3, "--spares=one"), Argument(3, "two")], "quote a value"),
         ([Argument(3, "spares"), Argument(3, "1")], "write --spares"),
         ([Argument(3, "--spares")], "has no value"),
         ([Argument(3, "--spares"), Argument(4, "1")], "has no value"),

@@ -17,7 +17,8 @@ from supervisor.cli.main import cli
 from supervisor.errors import NoSuchRun
 from supervisor.ledger.find_run import IndexLine, note_run
 from supervisor.model.base import encode
-from supervisor.model.ids import JobId, RunId
+from supervisor.model.ids import AttemptNo, JobId, RunId
+from supervisor.report.conclusion import RESUBMIT
 from tests.report import makers
 
 _HEAD = {"schema", "version", "cluster", "job_id", "run_id", "log", "conclusion", "blockers"}
@@ -59,6 +60,19 @@ def test_an_unknown_run_is_told(work: Path) -> None:
     """The caller turns this into exit code 4."""
     with pytest.raises(NoSuchRun, match="999999"):
         _run(why.command, "999999")
+
+
+def test_a_folder_that_is_no_runs_is_told(work: Path) -> None:
+    """Rather than that no job of this name is known."""
+    with pytest.raises(NoSuchRun, match=r"^\. is a folder, but not of a run"):
+        _run(why.command, ".")
+    with pytest.raises(NoSuchRun, match="no run or job '' is known"):
+        _run(why.command, "")
+
+
+def test_a_report_on_nothing_says_so(work: Path) -> None:
+    """That is not the same as that all went well."""
+    assert _run(report.command).stdout == "Nothing to report: no runs are known here.\n"
 
 
 def test_slurm_is_asked_for_a_job_of_another_folder(
@@ -109,7 +123,16 @@ def test_a_stop_says_what_a_person_can_do(base: Path) -> None:
     lines = _run(why.command, "17").stdout.splitlines()
     assert lines[0].startswith("STOPPED, needs you: software/cuda_oom; the same failure as before")
     assert lines[1].startswith("  to do: a smaller batch")
+    assert "  to do: read what happened: supervise why 17" in _run(status.command, "17").stdout.splitlines()
     assert "The job ended with exit code 1." in lines
+
+
+def test_a_stop_without_special_advice_says_how_to_go_on(base: Path) -> None:
+    """A node failed, and nothing need be changed before the next try."""
+    over = makers.status(stage="finished", exit_code=1)
+    record = makers.lost_node(action="stop", attempt=AttemptNo(2), action_text="Slurm ends the job")
+    makers.make(base / "llama-abc12", record, status=over)
+    assert _run(why.command, "17").stdout.splitlines()[1] == f"  to do: {RESUBMIT}"
 
 
 def test_a_silent_supervisor_is_told(base: Path) -> None:
@@ -128,11 +151,28 @@ def test_an_array_is_told_task_by_task(base: Path) -> None:
     makers.make(base / "llama-abc12", run=run, status=None)
     assert "has not begun" in _run(why.command, "llama-abc12").stdout
     makers.make(base / "llama-abc12-3", run=run, status=makers.status(updated_at=time.time()), jobs="17_3")
-    lines = _run(why.command, "llama-abc12").stdout.splitlines()
-    assert lines[0].startswith("Array 0-3, each task is a run of its own. 1 run: 1 running.")
-    assert lines[2].split()[1:3] == ["llama-abc12-3", "running"]
+    for command in (why.command, status.command):
+        lines = _run(command, "llama-abc12").stdout.splitlines()
+        assert lines[0].startswith("Array 0-3, each task is a run of its own. 1 run: 1 running.")
+        assert lines[0].endswith("3 have not begun.")
+        assert lines[2].split()[1:3] == ["llama-abc12-3", "running"]
+        assert lines[-1] == "One task: supervise why 17_<task>"
+        answer = _json(command, "17")
+        assert ([one["run_id"] for one in answer["tasks"]], answer["not_begun"]) == (["llama-abc12-3"], 3)
     assert _json(why.command, "17_3")["run_id"] == "llama-abc12-3"
     assert [one["run_id"] for one in _json(list_runs.command)["runs"]] == ["llama-abc12-3"]
+
+
+@pytest.mark.parametrize("command", [why.command, status.command])
+def test_a_task_that_waits_is_not_told_as_its_array(base: Path, command: click.Command) -> None:
+    """It has no folder yet; one that the array does not have is refused."""
+    run = makers.run_file(array="0-6:3%1")
+    makers.make(base / "llama-abc12", run=run, status=None)
+    makers.make(base / "llama-abc12-3", run=run, status=makers.status(updated_at=time.time()), jobs="17_3")
+    answer = _json(command, "17_6")
+    assert (answer["run_id"], answer["job_id"], answer["standing"]) == ("llama-abc12-6", "17_6", "waiting")
+    with pytest.raises(NoSuchRun, match=r"job 17 has no task 5: its array is 0-6:3%1"):
+        _run(command, "17_5")
 
 
 def test_the_status_shows_what_one_watches(living: Path) -> None:

@@ -54,6 +54,7 @@ from supervisor.core.instructions import (
 )
 from supervisor.core.log_policy import LogPolicy
 from supervisor.core.machine import handle, replay
+from supervisor.core.snapshot import Recorded
 from supervisor.core.state import State
 from supervisor.model.facts import Choice, JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
@@ -74,12 +75,13 @@ class World:
     spares: int = 0
     settings: Settings = field(default_factory=Settings)
     walltime_s: float | None = 86_400.0
+    preempt_mode: str = ""
     carried: Carried | None = None
     at: float = 1000.0
     state: State = field(default_factory=State)
     pending: deque[Instruction] = field(default_factory=deque)
     done: list[Instruction] = field(default_factory=list)
-    log: list[Event] = field(default_factory=list)
+    log: list[Recorded] = field(default_factory=list)
     dead: set[NodeName] = field(default_factory=set)
     bad: dict[NodeName, str] = field(default_factory=dict)
     mute: set[NodeName] = field(default_factory=set)
@@ -121,6 +123,7 @@ class World:
                 batch_host=node(1),
                 spares=self.spares,
                 walltime_at=end,
+                preempt_mode=self.preempt_mode,
                 carried=self.carried,
             )
         )
@@ -154,12 +157,10 @@ class World:
         return self
 
     def kill(self, *lost: NodeName) -> "World":
-        """Nodes lose power; their silence is noticed 2.2 s later."""
+        """Nodes lose power; the broker gives their last will 2.2 s later."""
         self.dead.update(lost)
         self.at += 2.2
-        for name in lost:
-            self.send(AgentSilent(at=self.at, node=name, how="silent", last_heard=self.at - 2.2))
-        return self
+        return self.hush(*lost, how="last_will")
 
     def hush(self, *quiet: NodeName, how: str = "silent") -> "World":
         """Agents are not heard, though their nodes live."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from supervisor.core.instructions import (
+    AskSlurm,
     CancelJob,
     Finish,
     Instruction,
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 def check_rules(world: "World", order: Instruction) -> None:
     """What must hold whatever happened before."""
-    is_over = bool(world.given(Finish)) and not isinstance(order, (Finish, CancelJob, Say, KeepRecord))
-    assert not is_over, f"{order} after the end"
+    last = world.given(Finish)[-1:]
+    allowed = (Finish, CancelJob, Say, KeepRecord, *([AskSlurm] if last and last[0].handed_over else []))
+    assert not last or isinstance(order, allowed), f"{order} after the end"
     if isinstance(order, LaunchAttempt):
         assert world.state.term is None, "launched after SIGTERM"
         assert not world.live or world.live == order.attempt, f"{world.live} lives while {order} is given"

@@ -1,6 +1,6 @@
 """How a job comes to its first attempt."""
 
-from supervisor.core.events import AttemptStarted, Tick
+from supervisor.core.events import AttemptStarted, NodesChecked, Tick
 from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Requeue, Shrink, Submit
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
@@ -29,6 +29,53 @@ def test_a_checkpoint_is_handed_to_the_script() -> None:
     """The newest whole checkpoint is named to the first attempt, too: the user may have resubmitted by hand."""
     world = World(settings=_CK, choice=whole(300)).start()
     assert (world.launches[0].resume_from, world.launches[0].resume_step) == ("/ck/300", 300)
+
+
+def _slow_tier_0() -> World:
+    """The checkpoint of step 300 is chosen at once; tier 0 takes five seconds more."""
+    world = World(settings=_CK, choice=whole(300)).begin()
+    world.silent_hands = {CheckNodes}
+    check = world.given(CheckNodes)[0]
+    world.settle()
+    world.silent_hands = set()
+    world.at += 5.0
+    world.send(NodesChecked(at=world.at, ask=check.ask, good=check.nodes))
+    return world
+
+
+def test_a_checkpoint_that_was_chosen_a_while_ago_is_looked_at_again() -> None:
+    """Nothing is launched before it is known to be whole still."""
+    world = _slow_tier_0()
+    assert not world.launches
+    assert world.given(ChooseCheckpoint)[1].again == whole(300).chosen
+    world.settle()
+    assert [order.resume_step for order in world.launches] == [300]
+    assert len(world.given(ChooseCheckpoint)) == 2
+
+
+def test_a_checkpoint_that_has_gone_before_the_launch_is_not_launched_from() -> None:
+    """Another one is chosen instead."""
+    world = _slow_tier_0()
+    world.choice = whole(200)
+    assert [order.resume_step for order in world.settle().launches] == [200]
+
+
+def test_a_store_that_is_away_at_the_second_look_is_looked_at_later() -> None:
+    """There was a whole checkpoint a moment ago: the script does not begin from zero."""
+    world = _slow_tier_0()
+    world.choice = NO_ANSWER
+    world.settle()
+    assert not world.launches
+    world.choice = whole(300)
+    assert [order.resume_step for order in world.run(10).launches] == [300]
+
+
+def test_a_second_look_without_an_answer_does_not_hold_the_job_for_ever() -> None:
+    """The stage has its deadline again."""
+    world = _slow_tier_0()
+    world.silent_hands = {ChooseCheckpoint}
+    world.run(60)
+    assert len(world.given(ChooseCheckpoint)) > 2
 
 
 def test_a_bad_node_leaves_and_a_spare_takes_its_place() -> None:

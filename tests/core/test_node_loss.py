@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from supervisor.core.events import AgentUp, RankFailed, Shrunk, Stalled
+from supervisor.core.events import AgentUp, NodeProbed, RankFailed, Shrunk, Stalled
 from supervisor.core.instructions import AskSlurm, CheckNodes, Collect, ProbeNode, Shrink, StopAttempt, Submit
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
@@ -69,6 +69,46 @@ def test_one_dead_answer_is_not_enough() -> None:
     assert not world.given(Collect)
     world.answer()
     assert world.given(Collect)
+
+
+def _refusing() -> World:
+    """A running attempt; the slurmd of its third node refuses."""
+    world = World(spares=1).start()
+    world.dead.add(node(3))
+    return world
+
+
+@pytest.mark.parametrize(("how", "is_lost"), [("silent", False), ("last_will", True), ("step_ended", True)])
+def test_two_refusals_within_a_moment_need_a_witness(how: str, *, is_lost: bool) -> None:
+    """A slurmd that restarts refuses twice in a millisecond: without another sign the second probe comes later."""
+    world = _refusing().hush(node(3), how=how).settle()
+    assert bool(world.given(Collect)) == is_lost
+    assert len(world.given(ProbeNode)) == 1 + is_lost
+
+
+def test_a_slurmd_that_restarts_loses_no_node() -> None:
+    """It accepts again at the second probe, half a second after the first."""
+    world = _refusing().hush(node(3)).settle()
+    world.dead.clear()
+    world.run(1)
+    assert len(world.given(ProbeNode)) == 2
+    assert world.state.trouble[node(3)].answer == "alive"
+    world.run(30)
+    assert not world.given(Collect)
+
+
+def test_a_silent_node_that_refuses_is_lost_with_the_second_probe() -> None:
+    """At the first look at the clock that is half a second after the first probe."""
+    world = _refusing().hush(node(3)).run(1)
+    assert world.given(Collect)
+
+
+def test_a_probe_that_waited_for_its_answer_is_repeated_at_once() -> None:
+    """An unplugged node's probe takes 0.8 s: the second one need not wait any longer."""
+    world = World(spares=1).start().hush(node(3))
+    world.at += 0.8
+    world.send(NodeProbed(at=world.at, node=node(3), answer="dead", text="slurmd gives no answer"))
+    assert len(world.given(ProbeNode)) == 2
 
 
 def test_many_silent_nodes_are_our_own_fault_first() -> None:

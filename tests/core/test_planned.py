@@ -4,7 +4,15 @@ import msgspec
 import pytest
 
 from supervisor.core.events import AttemptStarted, LineSeen, Submitted
-from supervisor.core.instructions import AskSlurm, CancelJob, ChooseCheckpoint, LaunchAttempt, StopAttempt, Submit
+from supervisor.core.instructions import (
+    AskSlurm,
+    CancelJob,
+    ChooseCheckpoint,
+    Finish,
+    LaunchAttempt,
+    StopAttempt,
+    Submit,
+)
 from supervisor.core.state import Stage
 from supervisor.model.facts import JobFacts
 from supervisor.model.ids import AttemptNo, JobId
@@ -125,11 +133,104 @@ def test_a_hand_that_does_not_ask_slurm_does_not_hold_the_end() -> None:
     assert world.finish is not None
 
 
-@pytest.mark.parametrize(("requeue", "submits"), [(True, 0), (False, 1)])
-def test_a_preempted_job_is_submitted_only_if_slurm_does_not_requeue_it(requeue: bool, submits: int) -> None:  # noqa: FBT001  # pytest passes by name
-    """Never both: a requeued job and a successor would be twins."""
-    world = _running(msgspec.structs.replace(_PREEMPTED, requeue=requeue)).term().settle()
+@pytest.mark.parametrize(
+    ("mode", "requeue", "submits"),
+    [
+        ("REQUEUE", True, 0),
+        ("GANG,REQUEUE", True, 0),
+        ("REQUEUE", False, 1),
+        ("CANCEL", True, 1),
+        ("CANCEL", False, 1),
+        ("", True, 0),
+        ("", False, 1),
+    ],
+)
+def test_a_preempted_job_is_submitted_only_if_slurm_does_not_requeue_it(mode: str, requeue: bool, submits: int) -> None:  # noqa: FBT001  # pytest passes by name
+    """Never both: a requeued job and a successor would be twins. Where the mode is not known, Requeue=1 is believed."""
+    world = World(settings=_CK, choice=whole(10), preempt_mode=mode).start().progress(25)
+    world.slurm = msgspec.structs.replace(_PREEMPTED, requeue=requeue)
+    world.term().settle()
     assert len(world.given(Submit)) == submits
+
+
+def test_the_preempt_mode_survives_the_supervisor() -> None:
+    """It was asked once, when the job began: the next supervisor decides by it, too."""
+    world = World(settings=_CK, choice=whole(10), preempt_mode="CANCEL").start().progress(25)
+    world.slurm = _PREEMPTED
+    world.restart().term().settle()
+    assert world.given(Submit)
+
+
+def test_ranks_that_die_in_the_grace_of_a_preemption_are_not_started_again() -> None:
+    """With a GraceTime only the ranks get SIGTERM at first, and the job is RUNNING still: its nodes are promised."""
+    world = World(settings=_CK, choice=whole(10), preempt_mode="CANCEL").start().progress(25)
+    world.slurm = JobFacts(job_id=JobId("17"), state="RUNNING", start_time=900.0, preempt_time=world.at)
+    world.exit(143).settle()
+    assert len(world.launches) == 1
+    assert len(world.given(Submit)) == 1
+    assert world.finish is not None
+    assert world.finish.handed_over
+
+
+def test_a_preemption_before_the_jobs_last_start_is_history() -> None:
+    """A requeued job may still show when it was preempted: a cancel is a cancel."""
+    facts = msgspec.structs.replace(_CANCELLED, start_time=900.0, preempt_time=100.0, requeue=False)
+    world = _running(facts).term().settle()
+    assert not world.given(Submit)
+
+
+def test_a_job_that_ends_with_its_dead_node_was_not_cancelled() -> None:
+    """22.05 says only COMPLETING; the node that it has just marked DOWN explains it."""
+    world = _running(_CANCELLED)
+    world.down = {node(3)}
+    world.term().settle().exit(None, signal=15).settle()
+    assert world.records[0].verdict.cause == "node_unreachable"
+
+
+@pytest.mark.parametrize("outcome", ["refused", "unknown"])
+@pytest.mark.parametrize("fails", [1, 2])
+def test_at_the_time_limit_a_failed_submission_is_tried_again(outcome: str, fails: int) -> None:
+    """A busy slurmctld must not cost the run: after a pause, while the job has time; the hands look for a job first."""
+    world = _running(_LIMIT)
+    world.sbatch = [outcome] * fails
+    world.term().settle()
+    assert len(world.given(Submit)) == 1
+    world.run(10)
+    assert len(world.given(Submit)) == fails + 1
+    world.exit(None, signal=15).settle()
+    assert world.finish is not None
+    assert world.finish.handed_over
+    assert world.said.count("trying again") == 1
+
+
+def test_the_end_waits_for_the_next_try() -> None:
+    """The script has ended in the pause: the job stays until the submission is made."""
+    world = _running(_LIMIT)
+    world.sbatch = ["refused"]
+    world.term().settle().exit(None, signal=15).settle()
+    assert not world.given(Finish)
+    world.run(3)
+    assert world.given(Finish)[0].handed_over
+
+
+def test_a_submission_that_is_refused_three_times_is_given_up() -> None:
+    """The tries are bounded, and the user reads sbatch's words and what to do."""
+    world = _running(_LIMIT)
+    world.sbatch = ["refused"] * 9
+    world.term().run(30).exit(None, signal=15).run(30)
+    assert len(world.given(Submit)) == 3
+    assert "no successor: sbatch refused" in world.said
+    assert world.finish is not None
+    assert not world.finish.handed_over
+
+
+def test_the_next_supervisor_goes_on_with_the_tries() -> None:
+    """Killed in the pause: the order is given again at once."""
+    world = _running(_LIMIT)
+    world.sbatch = ["refused"]
+    world.term().settle().restart().settle()
+    assert len(world.given(Submit)) == 2
+    assert world.state.submitted is not None
 
 
 def test_what_slurm_starts_again_is_not_submitted() -> None:

@@ -14,7 +14,8 @@ from supervisor.core.instructions import (
     Submit,
 )
 from supervisor.core.state import Stage
-from supervisor.model.ids import AttemptNo
+from supervisor.model.facts import JobFacts
+from supervisor.model.ids import AttemptNo, JobId
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
 from tests.core.facts import NO_ANSWER, NONE_YET, crash, node, nodes, whole
@@ -156,6 +157,22 @@ def test_lost_node_time_is_limited() -> None:
     world.exit(1).settle()
     assert world.finish is not None
     assert "max_lost_share = 0.1" in world.finish.reason
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_budget_of_lost_time_begins_when_the_time_limit_is_known(known: bool) -> None:  # noqa: FBT001  # pytest passes by name
+    """Slurm gave no answer when the job began: its next one, at the first incident, says what was requested."""
+    world = World(walltime_s=None, verdict=crash(fingerprint="")).start().progress(1)
+    end = world.at + 36_000.0
+    world.slurm = JobFacts(job_id=JobId("17"), state="RUNNING", end_time=end if known else None)
+    world.exit(1).settle()
+    assert world.state.behind.requested_node_seconds == (4 * (end - 1000.0) if known else 0.0)
+    world.ranks()
+    world.at += 3700
+    world.exit(1).settle()
+    assert (world.finish is not None) == known
+    if world.finish is not None:
+        assert "max_lost_share = 0.1" in world.finish.reason
 
 
 def test_a_short_job_may_lose_two_minutes() -> None:

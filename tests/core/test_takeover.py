@@ -6,7 +6,7 @@ from supervisor.core.events import AgentSilent, AttemptStarted, KeeperReported
 from supervisor.core.instructions import Finish, LaunchAttempt, ProbeNode, Shrink
 from supervisor.core.machine import replay
 from supervisor.core.state import Stage
-from supervisor.core.summary import carried, summary
+from supervisor.core.summary import carried
 from supervisor.model.ids import AttemptNo
 from supervisor.settings import Settings
 from tests.core.facts import node, nodes, whole
@@ -91,7 +91,6 @@ def test_nodes_that_left_stay_away_after_a_takeover() -> None:
     """What was shrunk out is in the log."""
     world = World(spares=1).start().kill(node(3)).settle().restart().run(5)
     assert world.state.out == nodes(3)
-    assert summary(world.state, world.at).left == nodes(3)
 
 
 def test_a_node_that_is_never_heard_after_a_takeover_is_probed() -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
-from supervisor.core.events import Event, RunStarted, SupervisorStarted
+from supervisor.core.events import RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
+from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import Stage, State
 from supervisor.daemon.history import Opening, opening
 from supervisor.daemon.surroundings import Surroundings
@@ -18,12 +20,19 @@ _SETTINGS = Settings(checkpoint="/ck")
 _NOW = 50_000.0
 
 
-def _opened(events: Sequence[Event], job: str = "17", *, restarts: int = 0, now: float = _NOW) -> Opening:
+def _opened(events: Sequence[Recorded], job: str = "17", *, restarts: int = 0, now: float = _NOW) -> Opening:
     around = Surroundings(
         job_id=JobId(job), raw_job_id=JobId(job), nodes=nodes(1, 2, 3, 4), here=node(1), restarts=restarts
     )
     return opening(
-        events, run_id=RunId("run"), around=around, settings=_SETTINGS, spares=1, walltime_at=90_000.0, now=now
+        events,
+        run_id=RunId("run"),
+        around=around,
+        settings=_SETTINGS,
+        spares=1,
+        walltime_at=90_000.0,
+        preempt_mode="CANCEL",
+        now=now,
     )
 
 
@@ -53,6 +62,7 @@ def test_a_run_without_a_log_is_new() -> None:
         batch_host=node(1),
         spares=1,
         walltime_at=90_000.0,
+        preempt_mode="CANCEL",
     )
 
 
@@ -110,3 +120,18 @@ def test_the_time_between_jobs_is_no_loss(world: World) -> None:
     world.kill(node(3)).settle()
     soon, late = (_new_job(_opened(world.log, "18", now=world.at + wait_s)).carried for wait_s in (1.0, 40_000.0))
     assert soon == late
+
+
+@pytest.mark.parametrize("supervisors", [1, 2])
+def test_a_log_that_began_anew_means_the_same(world: World, supervisors: int) -> None:
+    """Same job, same state, same count of supervisors; and for the next job the same run behind it."""
+    world.log = [event for event in world.log if not isinstance(event, SupervisorStarted)]  # the first one says none
+    for number in range(2, supervisors + 1):
+        world.send(SupervisorStarted(at=world.at, generation=number))
+    short = [Snapshot(at=world.at, restarts=0, state=replay(world.log, _SETTINGS))]
+    assert _opened(short) == _opened(world.log)
+    again = SupervisorStarted(at=_NOW, generation=supervisors + 1)
+    assert _opened([*short, again]).generation == supervisors + 2
+    world.log[-1] = msgspec.structs.replace(world.log[-1], at=world.at)
+    assert _new_job(_opened(short, "18")) == _new_job(_opened(world.log, "18"))
+    assert _new_job(_opened(short, restarts=1)).restarts == 1

@@ -1,18 +1,23 @@
 """The job's end reaches the keeper whatever breaks, after what must come before it; and it tells no secrets."""
 
 import asyncio
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from supervisor.core.instructions import CancelJob, Finish
+from supervisor.core.events import SignalReceived, SlurmReported
+from supervisor.core.instructions import AskSlurm, CancelJob, Finish
+from supervisor.daemon import eyes
 from supervisor.daemon.hands.check import Checker
 from supervisor.daemon.hands.dispatch import Hands
 from supervisor.daemon.hands.finish import finish
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.redact import redacted
 from supervisor.daemon.world import World
+from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId
 from supervisor.settings import Settings
 from supervisor.slurm.commands import comment
@@ -32,6 +37,14 @@ class _Slurm:
             raise ValueError(f"nobody expects this within {deadline_s} s")
         self.comments.append(text)
 
+    async def job(self, job: JobId, *, deadline_s: float) -> JobFacts:
+        del deadline_s
+        return JobFacts(job_id=job, state="COMPLETING")
+
+    async def nodes(self, _names: object, *, deadline_s: float) -> tuple[NodeState, ...]:
+        del deadline_s
+        return ()
+
     async def cancel_job(self, job: JobId, *, deadline_s: float) -> None:
         async with asyncio.timeout(60 * deadline_s):
             await self.may_cancel.wait()
@@ -48,7 +61,16 @@ def _world(told: list[str], slurm: _Slurm) -> World:
         told.append(f"finish {code} {signal}")
 
     keeper = SimpleNamespace(finish=over, busy=lambda _: None)
-    made = SimpleNamespace(keeper=keeper, writer=_Flushed(), slurm=slurm, settings=Settings(), post=told.append)
+    made = SimpleNamespace(
+        keeper=keeper,
+        writer=_Flushed(),
+        slurm=slurm,
+        settings=Settings(),
+        post=told.append,
+        clock=lambda: 100.0,
+        sigterm_at=0.0,
+        around=SimpleNamespace(job_id="7", nodes=()),
+    )
     return cast("World", made)
 
 
@@ -61,7 +83,7 @@ async def test_the_exit_status_reaches_the_keeper_though_the_last_words_break() 
     told: list[str] = []
     slurm = _Slurm(told, is_broken=True)
     with pytest.raises(ValueError, match="nobody expects"):
-        await finish(_world(told, slurm), Finish(code=3, reason="over"), _commenter(slurm))
+        await finish(_world(told, slurm), Finish(code=3, reason="over"), _commenter(slurm), is_wanted=lambda: True)
     assert told == ["finish 3 None"]
 
 
@@ -77,6 +99,56 @@ async def test_a_successor_is_cancelled_before_the_job_ends() -> None:
         assert told == []
         slurm.may_cancel.set()
     assert told == ["cancelled 8", "finish 0 None"]
+
+
+async def test_a_question_holds_the_end_back_until_it_is_ordered_again() -> None:
+    """A cancel came after the order to end: the keeper must not leave before Slurm's answer."""
+    told: list[Any] = []
+    slurm = _Slurm(told)
+    async with asyncio.TaskGroup() as group:
+        hands = Hands(_world(told, slurm), group, Checker(cast("Any", None)), _commenter(slurm))  # nothing is checked
+        hands.carry_out(Finish(code=1, reason="job 8 goes on", handed_over=True))
+        hands.carry_out(AskSlurm())
+        await asyncio.sleep(0.1)
+        (answer,) = told
+        assert isinstance(answer, SlurmReported)
+        hands.carry_out(CancelJob(job_id=JobId("8")))
+        hands.carry_out(Finish(signal=15, reason="cancelled"))
+        await asyncio.sleep(0.1)
+        assert told == [answer]
+        slurm.may_cancel.set()
+        await hands.over()
+    assert told == [answer, "cancelled 8", "finish None 15"]
+
+
+async def test_a_cancel_just_before_the_end_is_told_once_more() -> None:
+    """The keeper reads the end before it has reported the signal, and reports nothing after that."""
+    told: list[Any] = []
+    slurm = _Slurm(told)
+    world = _world(told, slurm)
+    world.sigterm_at = 99.5
+    async with asyncio.TaskGroup() as group:
+        hands = Hands(world, group, Checker(cast("Any", None)), _commenter(slurm))  # nothing is checked
+        hands.carry_out(Finish(code=1, reason="job 8 goes on", handed_over=True))
+    assert told[0] == SignalReceived(at=99.5, number=15)
+
+
+async def test_this_process_hears_the_cancel_of_a_job_that_is_leaving() -> None:
+    """Before the end is decided the keeper reports it, with its meaning; from then on nobody else does."""
+    told: list[Any] = []
+    world, is_over = _world(told, _Slurm(told)), False
+    cast("Any", world.keeper).signaled = lambda number: told.append(f"signaled {number}")
+    eyes.hear_last_signal(world, lambda: is_over)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.05)
+        assert told == ["signaled 15"]
+        is_over = True
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.05)
+    finally:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+    assert told[1:] == ["signaled 15", SignalReceived(at=100.0, number=15)]
 
 
 async def test_a_comment_tells_no_secret() -> None:

@@ -85,3 +85,13 @@ async def test_late_lines_of_an_attempt_that_is_over_say_nothing(
     monkeypatch.setattr("supervisor.daemon.output._READ_S", 60.0)
     assert await _failures(output, times=2) == []
     await asyncio.sleep(0)
+
+
+async def test_telling_lines_are_bounded(output: Output, file: Path) -> None:
+    """16,000 ranks that all say why: the first thousands are told, and an incident keeps 2 MB of them."""
+    with file.open("a") as job:
+        for task in range(5000):
+            job.write(f"srun: error: node002: task {task}: Exited with exit code 1 {'x' * 2000}\n")
+    told = await _failures(output, times=20)
+    assert 4000 < len(told) <= 4096
+    assert sum(map(len, output.lines())) < 2_100_000

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,7 +18,7 @@ from supervisor.daemon.hands.stop import stop
 from supervisor.daemon.rank_lines import RankLines
 from supervisor.daemon.until import until
 from supervisor.daemon.world import World
-from supervisor.errors import BrokerFailed
+from supervisor.errors import BrokerFailed, SlurmFailed
 from supervisor.model.ids import AttemptNo, NodeName
 from supervisor.model.wire import Stopped as NodeStopped
 from supervisor.model.wire import StopRanks
@@ -42,7 +42,11 @@ class _World:
         self.rank_lines = RankLines()
         self.script_pid = 0
         self.roster = SimpleNamespace(up=lambda: tuple(self.heard))
-        self.heard: set[NodeName] = set()
+        self.heard: set[NodeName] = {_OTHER}
+        self.is_startable = True
+        """Whether an agent that is started there is heard."""
+        self.started: list[NodeName] = []
+        self.is_slurm_silent = False
         self.left: tuple[int, ...] = ()
         self.slow_s = 0.0
         self.deaf_to: set[str] = set()
@@ -68,6 +72,8 @@ class _World:
 
     async def steps(self, _: str, *, deadline_s: float) -> tuple[StepFacts, ...]:
         assert deadline_s == self.settings.slurm_deadline_s
+        if self.is_slurm_silent:
+            raise SlurmFailed("no answer")
         living = ["9017.0"] if self.scancels_needed > 0 else []
         return (
             StepFacts(step_id="9017.batch", name="batch"),
@@ -87,7 +93,13 @@ class _World:
 
     def stop(self, *nodes: NodeName, lost: tuple[NodeName, ...] = ()) -> "asyncio.Task[Stopped]":
         order = StopAttempt(attempt=_FIRST, nodes=nodes, lost=lost)
-        return asyncio.create_task(stop(cast("World", self), order))
+        return asyncio.create_task(stop(cast("World", self), order, self.bring_back))
+
+    async def bring_back(self, _: object, nodes: Sequence[NodeName], deadline_s: float) -> None:
+        assert deadline_s > 0
+        self.started += nodes
+        if self.is_startable:
+            self.heard.update(nodes)
 
 
 @pytest.fixture
@@ -137,13 +149,53 @@ async def test_a_node_that_gives_no_answer_leaves_no_proof(world: _World, script
 async def test_a_node_whose_ranks_take_their_time_is_waited_for(
     world: _World, monkeypatch: pytest.MonkeyPatch, *, is_heard: bool
 ) -> None:
-    """Large processes end seconds after KILL: an agent that is heard has the time for that, a silent one has not."""
+    """Large processes end seconds after KILL: an agent that is heard has the time for that; one that dies has not."""
     monkeypatch.setattr("supervisor.daemon.hands.stop._ANSWER_S", 0.2)
     world.settings = Settings(stop_grace_s=0.2)
+    world.slow_s, world.is_startable = 1.5, False
+    stopping = world.stop(_HERE, _OTHER)
+    assert await until(lambda: bool(world.commands), deadline_s=WAIT_S)
     world.heard = {_OTHER} if is_heard else set()
-    world.slow_s = 1.5
-    said = await world.stop(_HERE, _OTHER)
+    said = await stopping
     assert (said.is_proven, said.unreachable) == ((True, ()) if is_heard else (False, (_OTHER,)))
+
+
+async def test_a_node_without_an_agent_gets_one_and_proves_it(world: _World) -> None:
+    """Only its agent had died: the node is healthy and stays in the job."""
+    world.heard = set()
+    said = await world.stop(_HERE, _OTHER)
+    assert (said.is_proven, said.unreachable, said.text) == (True, (), "")
+    assert world.started == [_OTHER]
+    assert [command.part for command in world.commands] == ["tasks", "all"]
+
+
+async def test_a_node_that_gets_no_agent_leaves_no_proof(world: _World) -> None:
+    """Nobody is there to be asked."""
+    world.heard, world.is_startable = set(), False
+    said = await world.stop(_HERE, _OTHER)
+    assert (said.is_proven, said.unreachable, said.text) == (False, (_OTHER,), "n2 gives no answer")
+    assert world.started == [_OTHER]
+    assert world.commands == []
+
+
+async def test_an_agent_that_dies_while_it_is_asked_is_started_again(world: _World) -> None:
+    """Its last will ends the wait for its answer; the new agent gives the proof."""
+    world.deaf_to = {"tasks"}
+    stopping = world.stop(_HERE, _OTHER)
+    assert await until(lambda: bool(world.commands), deadline_s=WAIT_S)
+    world.deaf_to, world.heard = set(), set()
+    world.answers.give_up(_OTHER)
+    assert (await stopping).is_proven
+    assert world.started == [_OTHER]
+
+
+@pytest.mark.parametrize(("lost", "is_proven"), [((), True), ((_OTHER,), False)])
+async def test_a_silent_slurm_proves_nothing(world: _World, lost: tuple[NodeName, ...], *, is_proven: bool) -> None:
+    """Then every node of the attempt must have answered."""
+    world.is_slurm_silent = True
+    said = await world.stop(_HERE, _OTHER, lost=lost)
+    assert said.is_proven == is_proven
+    assert "Slurm could not be asked for its steps" in said.text
 
 
 async def test_a_node_that_answers_only_once_leaves_no_proof(world: _World) -> None:

@@ -6,20 +6,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from supervisor.core.events import Submitted
-from supervisor.core.instructions import Submit
+from supervisor.core.instructions import Requeue, Submit
 from supervisor.daemon.hands import submit as hand
 from supervisor.daemon.world import World
 from supervisor.errors import SlurmFailed
+from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.run_folder import SUBMISSIONS, SubmissionRecord, append_line
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
-from supervisor.model.ids import JobId
+from supervisor.model.facts import JobFacts, NodeState
+from supervisor.model.ids import JobId, NodeName, RunId
 from supervisor.settings import Settings
 
 _ORDER = Submit(exclude=())
+_STARTS = "echo 'Job 1 to start at 2' >&2"
+_TOO_FEW = "echo 'Requested node configuration is not available' >&2; exit 1"
+_NODES = tuple(NodeName(f"n{number}") for number in range(1, 5))
 
 
 class _Case:
@@ -110,3 +116,98 @@ async def test_the_successor_that_a_killed_supervisor_noted_is_looked_for(case: 
     assert "8" not in case.known[0]
     assert {"6", "7"} <= set(case.known[0])
     assert case.looked_first == [True]
+
+
+class _Slurm:
+    """Four idle nodes; counting allows any exclusion that leaves three of them."""
+
+    calls = None
+
+    async def job(self, job: JobId, **_: object) -> JobFacts:
+        return JobFacts(job_id=job, state="RUNNING", partition="main", nodes=_NODES[:3])
+
+    async def partition_nodes(self, _partition: str, **_: object) -> tuple[NodeState, ...]:
+        return tuple(NodeState(node=node, states=("IDLE",)) for node in _NODES)
+
+    async def node_names(self, **_: object) -> frozenset[NodeName]:
+        return frozenset(_NODES)
+
+
+@pytest.mark.parametrize(
+    ("answer", "excluded", "dropped"),
+    [
+        (_STARTS, ("n2",), False),
+        (f"case $* in *exclude*) {_TOO_FEW};; esac; {_STARTS}", (), True),
+        (_TOO_FEW, ("n2",), False),
+        ("echo 'Invalid account' >&2; exit 1", ("n2",), False),
+        ("exec sleep 60", ("n2",), False),
+    ],
+)
+async def test_an_exclusion_that_leaves_too_few_nodes_that_fit_is_let_go(
+    case: _Case,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    excluded: tuple[str, ...],
+    dropped: bool,  # noqa: FBT001
+) -> None:
+    """Counting nodes knows no constraint: Slurm is asked, and where it does not tell the count stands."""
+    monkeypatch.undo()
+    monkeypatch.setattr(hand, "_environment_of_the_job", lambda: {"PATH": f"{case.folder}:/usr/bin:/bin"})
+    (case.folder / "sbatch").write_text(f"#!/bin/sh\n{answer}\n")
+    (case.folder / "sbatch").chmod(0o755)
+    (case.folder / "submitted").mkdir()
+    (case.folder / "submitted/train.sh").write_text("#!/bin/sh\n#SBATCH -N 3 -C big\nsrun x\n")
+    run = RunFile(run_id=RunId("r"), created_at=1.0, script_name="train.sh", workdir=str(case.folder), nodes=3)
+    world = SimpleNamespace(
+        folder=case.folder,
+        run=run,
+        settings=Settings(slurm_deadline_s=2.0),
+        around=SimpleNamespace(job_id="7", nodes=_NODES[:3]),
+        slurm=_Slurm(),
+    )
+    made = await hand._plan(cast("World", world), (NodeName("n2"),))
+    assert made.excluded == excluded
+    assert any("n2 may be used" in reason for reason in made.reasons) is dropped
+
+
+class _Requeuing(_Slurm):
+    """Keeps what a requeued job is told."""
+
+    def __init__(self, *, exclude: str = "", required: str = "", is_away: bool = False) -> None:
+        self.facts = {"exclude": exclude, "required": required}
+        self.is_away = is_away
+        self.told: list[tuple[tuple[NodeName, ...], int, tuple[NodeName, ...]]] = []
+
+    async def job(self, job: JobId, **options: object) -> JobFacts:
+        if self.is_away:
+            raise SlurmFailed("no answer")
+        return msgspec.structs.replace(await super().job(job, **options), **self.facts)
+
+    async def requeue(self, _job: JobId, **_: object) -> None:
+        """Done."""
+
+    async def exclude(
+        self, _job: JobId, names: Sequence[NodeName], *, nodes: int, required: Sequence[NodeName], **_: object
+    ) -> None:
+        self.told.append((tuple(names), nodes, tuple(required)))
+
+
+@pytest.mark.parametrize(
+    ("slurm", "needed", "names", "required"),
+    [
+        (_Requeuing(), 3, ("n2",), ()),
+        (_Requeuing(exclude="n4"), 2, ("n4", "n2"), ()),
+        (_Requeuing(exclude="n4"), 3, ("n4",), ()),
+        (_Requeuing(required="n[1-2]"), 3, ("n2",), ("n1",)),
+        (_Requeuing(exclude="n4", is_away=True), 3, ("n2",), ()),
+    ],
+)
+async def test_a_requeued_job_keeps_its_users_nodes(
+    slurm: _Requeuing, needed: int, names: tuple[str, ...], required: tuple[str, ...]
+) -> None:
+    """ExcNodeList and ReqNodeList are replaced, not added to; and never so that too few nodes remain."""
+    world = SimpleNamespace(
+        settings=Settings(), around=SimpleNamespace(job_id="7", nodes=_NODES[:needed]), slurm=slurm, clock=lambda: 1.0
+    )
+    assert (await hand.requeue(cast("World", world), Requeue(exclude=(NodeName("n2"),)))).ok
+    assert slurm.told == [(names, needed, required)]

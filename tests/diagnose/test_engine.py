@@ -191,7 +191,7 @@ def test_a_gpu_is_found_by_its_address() -> None:
         kind="kernel",
         node=NodeName("node004"),
     )
-    verdict = diagnose(Bundle(logs=(log,), gpus={(NodeName("node004"), "9d:00"): 3}))
+    verdict = diagnose(Bundle(logs=(log,), nvml={NodeName("node004"): {"gpus": {"3": {"pci": "00000000:9D:00.0"}}}}))
     assert verdict.cause == "gpu_ecc_uncorrectable"
     assert [(one.node, one.gpu) for one in verdict.blame.gpus] == [("node004", 3)]
     assert verdict.exclude_nodes == ("node004",)

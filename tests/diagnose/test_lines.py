@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor.diagnose.lines import Hit, LineScanner, find_lines
+from supervisor.diagnose.scan.lines import Hit, LineScanner, find_lines
 
 
 def _recorded() -> list[tuple[str, str]]:

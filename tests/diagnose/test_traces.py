@@ -2,7 +2,7 @@
 
 from itertools import chain, zip_longest
 
-from supervisor.diagnose.traces import Trace, find_traces
+from supervisor.diagnose.scan.traces import Trace, find_traces
 
 
 def _traceback(label: str, line: int, exception: str) -> list[str]:

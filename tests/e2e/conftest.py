@@ -17,6 +17,14 @@ from tests.e2e.user import User
 _IDLE_S = 120.0
 _WELL = ("idle", "mixed", "alloc", "comp")
 _SMALL_BYTES = 4_000_000
+_PREEMPTION = (
+    "PreemptType=preempt/partition_prio",
+    "PreemptMode=REQUEUE",
+    "PartitionName=cancels Nodes=ALL PriorityTier=1 PreemptMode=CANCEL",
+    "PartitionName=graces Nodes=ALL PriorityTier=1 PreemptMode=CANCEL GraceTime=2",
+    "PartitionName=requeues Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE",
+    "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF",
+)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -45,7 +53,7 @@ def small_disk() -> Iterator[Path]:
 def bed(small_disk: Path) -> Iterator[Testbed]:
     """Four nodes, up."""
     with Testbed(f"e2e-{os.getpid()}") as testbed:
-        yield testbed.up(nodes=4, binds=[small_disk])
+        yield testbed.up(nodes=4, binds=[small_disk], settings=_PREEMPTION)
 
 
 @pytest.fixture

@@ -22,6 +22,10 @@ _SLOW_AT_FIRST = """#!/bin/bash
 pace=$([ "$SUPERVISE_ATTEMPT" = 1 ] && echo 1 || echo 0.05)
 . ./train.sbatch --steps 150 --step-seconds $pace --save-every 5 --out out
 """
+_SLOW_COMMENT = """#!/bin/sh
+case "$*" in *Comment=*) sleep 2 ;; esac
+exec /usr/bin/scontrol "$@"
+"""
 _OWN_END = """#!/bin/bash
 #SBATCH -N1
 trap 'echo got TERM; exit 9' TERM
@@ -60,6 +64,33 @@ def test_a_cancel_during_a_recovery_ends_it(alice: User) -> None:
     alice.bed.revive(victim)  # until then Slurm waits for the job's end on it
     assert job.wait_ended()["JobState"] == "CANCELLED"
     _nothing_is_left(alice, job)
+
+
+@pytest.mark.parametrize("slow", [True, False], ids=["last words are slow", "the job is leaving"])
+def test_a_cancel_after_the_hand_over_takes_the_successor_along(alice: User, *, slow: bool) -> None:
+    """The next job is accepted, this one is about to end: scancel still means the run."""
+    if slow:
+        alice.writes("scontrol", _SLOW_COMMENT)
+    paths = [str(alice.folder), "/usr/local/bin", "/usr/bin", "/bin"]
+    trainer = ["--steps", "600", "--step-seconds", "0.1", "--out", "out"]
+    job = alice.supervised(
+        "-N3",
+        "train.sbatch",
+        *trainer,
+        options=["--checkpoint", f"{alice.folder}/checkpoints"],
+        env={"PYTHON": str(alice.python), "PATH": ":".join(paths)},
+    )
+    job.wait_attempt(1)
+    job.wait_checkpoint()
+    victim = next(node for node in reversed(job.attempt_nodes()) if node != job.batch_host())
+    alice.bed.kill_node(victim)
+    after = alice.adopts(job.wait_successor(90))
+    job.cancel()
+    assert after.wait_ended(30)["JobState"] == "CANCELLED"
+    alice.bed.revive(victim)  # until then Slurm waits for the job's end on it
+    assert job.wait_ended()["JobState"] == "CANCELLED"
+    wait_for(lambda: not alice.queue(), "the queue is empty", 60)
+    assert f"successor {after.job_id} is cancelled" in job.output
 
 
 def test_a_cancel_before_the_first_attempt_starts_nothing(alice: User) -> None:

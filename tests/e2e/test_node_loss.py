@@ -94,5 +94,29 @@ def test_without_a_spare_another_job_goes_on_without_the_node(alice: User) -> No
     assert [incident["action"] for incident in after.run.incidents()] == ["resubmit"]
 
 
+def test_a_node_that_a_constrained_job_cannot_do_without_is_not_excluded(alice: User) -> None:
+    """Four nodes are enough for three, but only three have the feature: excluding one would wait for ever."""
+    featured = sorted(alice.bed.node_states())[:3]
+    _feature(alice, featured, "big")
+    try:
+        job = alice.trains(sbatch=["-N3", "--constraint=big"], steps=STEPS)
+        victim = _victim(alice)
+        alice.bed.kill_node(victim)
+        after = alice.adopts(job.wait_successor())
+        alice.bed.revive(victim)
+        facts = after.wait_ended()
+    finally:
+        _feature(alice, featured, "")
+    assert facts["ExcNodeList"] in {"", "(null)"}
+    assert facts["JobState"] == "COMPLETED"
+    assert alice.result()["step"] == STEPS
+
+
+def _feature(alice: User, nodes: list[str], name: str) -> None:
+    for node in nodes:
+        words = [f"NodeName={node}", f"AvailableFeatures={name}", f"ActiveFeatures={name}"]
+        alice.bed.exec(node, ["scontrol", "update", *words])
+
+
 def _path(incident: dict[str, str]) -> Path:
     return Path(incident["resumed_from"])

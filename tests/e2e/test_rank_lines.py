@@ -1,6 +1,7 @@
 """Ranks' lines labelled by `sattach`: who wrote what is known, and the job ends as without."""
 
 import pytest
+from story.job import Job
 from story.waiting import wait_for
 
 from tests.e2e.user import User, reference
@@ -16,6 +17,12 @@ echo "KeyError: loss_mask of the one who fails" >&2; exit 3'
 """
 
 
+def _lines(job: Job, rank: int) -> list[str]:
+    """What the first incident keeps of this rank."""
+    kept = (job.run.path / "incidents" / "001" / "ranks.log").read_text().splitlines()
+    return [line.removeprefix(f"{rank}: ") for line in kept if line.startswith(f"{rank}: ")]
+
+
 def test_an_incident_knows_whose_lines_they_are(alice: User) -> None:
     """Nothing in the lines tells the rank: the bundle has each rank's own, the verdict's root is the failing rank's."""
     job = alice.trains("--raise-at", "1:35", options=_SATTACH, steps=STEPS)
@@ -25,7 +32,7 @@ def test_an_incident_knows_whose_lines_they_are(alice: User) -> None:
     first = job.run.incidents()[0]
     assert first["verdict"]["blame"]["ranks"] == [1]
     assert first["verdict"]["evidence"][0]["source"].startswith("ranks/1.log:")
-    lines = (job.run.path / "incidents" / "001" / "ranks" / "1.log").read_text().splitlines()
+    lines = _lines(job, 1)
     assert "KeyError: 'loss_mask'" in lines
     assert not any(line.startswith("step ") for line in lines), "only rank 0 tells of steps"
     alice.wait_gone("sattach")
@@ -39,8 +46,7 @@ def test_a_failure_shows_before_srun_hears_of_it(alice: User) -> None:
     failed = job.run.events("rank_failed")[0]
     assert (failed["rank"], failed["code"]) == (2, 3)
     assert "sattach: error: task 2 exited with exit code 3" in failed["text"]
-    folder = job.run.path / "incidents" / "001" / "ranks"
-    assert (folder / "2.log").read_text().splitlines()[0] == "hello from 2"
+    assert _lines(job, 2)[0] == "hello from 2"
     alice.wait_gone("sattach")
 
 

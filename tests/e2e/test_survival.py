@@ -94,6 +94,20 @@ def test_a_killed_agent_comes_back(alice: User) -> None:
     _completes_untouched(alice, job)
 
 
+def test_a_node_whose_agent_has_died_proves_the_stop_through_a_new_one(alice: User) -> None:
+    """A rank crashes elsewhere a moment later: the node is healthy, it stays in the job and in the next attempt."""
+    job = alice.trains("--kill-at", "1:45", "--fault-attempt", "1", options=["--on-rank-exit", "any"], steps=STEPS)
+    job.wait_attempt(1)
+    nodes = job.attempt_nodes()
+    node = next(node for node in nodes if node != job.batch_host())
+    job.wait_step(35)
+    alice.bed.exec(node, ["kill", "-KILL", *alice.bed.exec(node, ["pgrep", "-f", _AGENT]).stdout.split()])
+    assert job.wait_ended()["JobState"] == "COMPLETED"
+    (incident,) = job.run.incidents()
+    assert (incident["action"], incident["nodes_after"]) == ("relaunch", nodes)
+    assert alice.result() == {"step": STEPS, "sha256": reference(STEPS), "attempt": 2}
+
+
 @pytest.mark.parametrize("what", [_SUPERVISOR, _AGENT, "mosquitto"])
 def test_what_is_frozen_does_not_hold_the_job(alice: User, what: str) -> None:
     """SIGSTOP just before the end: the job still ends by itself, with its result, and nothing stays behind."""

@@ -258,7 +258,57 @@ def test_a_busy_supervisor_that_dies_is_waited_for(bench: Bench) -> None:
     assert bench.run(ORPHANED_S=0.5, BACKOFF_S=(0.0, 0.3))[0] == 44
 
 
-def test_a_supervisor_that_decides_is_waited_for_without_limit(bench: Bench) -> None:
+def test_a_script_that_a_dead_supervisor_left_frozen_goes_on(bench: Bench) -> None:
+    """Killed in the midst of a stop, and none can be kept alive: without that the job would hang to its time limit."""
+    bench.supervisor(
+        'if generation > 1:\n    sys.exit(1)\nstart(1)\npid = hear("started")["pid"]\n'
+        'while not (folder / "pid").exists():\n    time.sleep(0.01)\n'
+        "os.killpg(pid, signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    bench.script(f"echo $$ >{bench.folder}/pid; sleep 0.1; exit 14\n")
+    process = bench.start(ORPHANED_S=2.0)
+    pid = int(bench.wait_file("pid"))
+    bench.pid_of(3)
+    assert _is_stopped(pid), "a supervisor that comes back finds it as the one before has left it"
+    assert bench.finish(process)[0] == 14
+
+
+def test_a_script_is_left_frozen_while_a_supervisor_lives(bench: Bench) -> None:
+    """The one that came back stops the attempt again: the script must not run its next line meanwhile."""
+    bench.supervisor(
+        'if generation == 1:\n    start(1)\n    pid = hear("started")["pid"]\n'
+        '    while not (folder / "pid").exists():\n        time.sleep(0.01)\n'
+        "    os.killpg(pid, signal.SIGSTOP)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        'for _ in range(30):\n    tell(do="alive")\n    time.sleep(0.1)\n'
+        'tell(do="finish", code=15, signal=None)\nhear("never")\n'
+    )
+    bench.script(f"echo $$ >{bench.folder}/pid; sleep 0.1; touch {bench.folder}/next\n")
+    assert bench.run(ORPHANED_S=1.0, YOUNG_S=0.0)[0] == 15
+    assert not (bench.folder / "next").exists()
+
+
+def test_a_supervisor_that_does_not_read_is_told_everything_anew(bench: Bench) -> None:
+    """The line to it is full in the midst of a line: what came after it would never be understood."""
+    bench.supervisor(
+        "if generation == 1:\n    start(1)\n    for number in range(9000):\n        start(1)\n"
+        '    (folder / "full").touch()\n'
+        '    while True:\n        tell(do="alive")\n        time.sleep(0.1)\n'
+        'tell(do="finish", code=state["code"] if not state["alive"] else 99, signal=None)\nhear("never")\n'
+    )
+    bench.script(f"while [ ! -e {bench.folder}/full ]; do sleep 0.05; done; exit 16\n")
+    assert bench.run(SILENT_S=3.0)[0] in {16, 99}
+
+
+def test_a_supervisor_that_never_decides_does_not_hold_the_job_for_ever(bench: Bench) -> None:
+    """It lives and speaks, and says that it is busy, but long after the script's end there is no end of the job."""
+    bench.supervisor(
+        'start(1)\nwhile True:\n    tell(do="alive")\n    tell(do="busy", for_s=60)\n    time.sleep(0.1)\n'
+    )
+    bench.script("exit 17\n")
+    assert bench.run(ENDED_S=1.5)[0] == 17
+
+
+def test_a_supervisor_that_decides_is_waited_for(bench: Bench) -> None:
     """Alive and speaking: the keeper does not end the job over its head."""
     bench.supervisor(
         'start(1)\nhear("ended")\nfor _ in range(15):\n    tell(do="alive")\n    time.sleep(0.1)\n'
@@ -377,6 +427,11 @@ def test_the_script_lives_in_a_session_of_its_own(bench: Bench) -> None:
     _, out, _ = bench.run()
     sid, pid = out.split()
     assert sid == pid
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped it."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
 
 
 def _is_running(pid: int) -> bool:

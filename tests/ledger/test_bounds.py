@@ -183,3 +183,11 @@ def test_a_link_is_removed_and_not_followed(tmp_path: Path) -> None:
     enforce(folder, _JOB, now=time.time(), limits=Limits(files=3))
     assert outside.exists()
     assert not (folder / "incidents/001/link").is_symlink()
+
+
+def test_older_parts_of_logs_go_before_records_are_merged() -> None:
+    """They are of use to nobody but a developer; the logs themselves stay."""
+    logs = _entries("supervisor.log", "supervisor.log.1", "events.jsonl", "events.jsonl.1", "agent.log.1")
+    found = plan([*logs, *_incidents(2)], _JOB, Limits(files=5))
+    assert found.remove == ("incidents/001/slurm.log", "supervisor.log.1", "events.jsonl.1", "agent.log.1")
+    assert found.merge == ()

@@ -1,17 +1,21 @@
 """The event log: the source of truth, on filesystems that fill up and under supervisors that die."""
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from supervisor.core.events import AttemptEnded, AttemptStarted, CheckpointChosen, Event, SignalReceived
+from supervisor.core.snapshot import Snapshot
+from supervisor.core.state import Stage, State
+from supervisor.errors import PayloadRefused
 from supervisor.ledger.event_log import FILE, EventLog, read_events
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
 from supervisor.model.facts import Checkpoint, Choice
-from supervisor.model.ids import AttemptNo
+from supervisor.model.ids import AttemptNo, NodeName
 
 _EVENTS: list[Event] = [
     AttemptStarted(at=1.0, attempt=AttemptNo(1), pid=7),
@@ -108,3 +112,80 @@ async def test_a_name_that_is_no_utf_8_does_not_lose_the_event(writer: Writer, t
     assert isinstance(kept, CheckpointChosen)
     assert kept.choice.chosen is not None
     assert (kept.choice.chosen.path, kept.choice.chosen.step) == ("/ck/caf?/5", 5)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _is_long(log: EventLog) -> bool:
+    return log.is_long  # asked anew each time
+
+
+def _snapshot(at: float = 9.0) -> Snapshot:
+    return Snapshot(at=at, restarts=1, state=State(stage=Stage.RUNNING, nodes=(NodeName("n1"),)))
+
+
+async def test_a_log_beyond_its_limit_begins_anew(writer: Writer, tmp_path: Path) -> None:
+    """With a snapshot and what comes after it; the part before stays beside it, and is replaced by the next one."""
+    log = EventLog(tmp_path / FILE, writer, limit_bytes=100)
+    assert await _keep(log, _EVENTS)
+    assert _is_long(log)
+    log.begin_anew(_snapshot())
+    assert not _is_long(log)  # under way: not ordered twice
+    assert await _keep(log, _EVENTS[1:2])
+    assert read_events(tmp_path / FILE) == [_snapshot(), _EVENTS[1]]
+    assert read_events(tmp_path / f"{FILE}.1") == _EVENTS
+    assert not _is_long(log)  # the limit counts what came after the snapshot
+    log.begin_anew(_snapshot(10.0))
+    assert await _keep(log, [])
+    assert read_events(tmp_path / f"{FILE}.1") == [_snapshot(), _EVENTS[1]]
+    assert _names(tmp_path) == [FILE, f"{FILE}.1"]
+
+
+async def test_a_log_that_was_long_before_begins_anew_too(writer: Writer, tmp_path: Path) -> None:
+    """Its size counts, not what this supervisor has added."""
+    (tmp_path / FILE).write_bytes(b"x" * 200 + b"\n")
+    log = EventLog(tmp_path / FILE, writer, limit_bytes=100)
+    assert await _keep(log, _EVENTS[:1])
+    assert log.is_long
+
+
+async def test_without_links_the_older_part_is_lost_and_the_log_goes_on(
+    writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some filesystems have none."""
+    monkeypatch.setattr(os, "link", _refuses)
+    log = EventLog(tmp_path / FILE, writer, limit_bytes=100)
+    await _keep(log, _EVENTS)
+    log.begin_anew(_snapshot())
+    assert await _keep(log, [])
+    assert read_events(tmp_path / FILE) == [_snapshot()]
+    assert _names(tmp_path) == [FILE]
+
+
+async def test_a_log_that_cannot_begin_anew_goes_on(
+    writer: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk costs nothing that was there; it is tried again when the log has grown by its limit once more."""
+    log = EventLog(tmp_path / FILE, writer, limit_bytes=100)
+    await _keep(log, _EVENTS)
+    monkeypatch.setattr("supervisor.ledger.event_log.replace_file", _refuses)
+    log.begin_anew(_snapshot())
+    await log.flushed(30)
+    assert writer.failed == 1
+    assert await _keep(log, _EVENTS[:1])
+    assert read_events(tmp_path / FILE) == [*_EVENTS, _EVENTS[0]]
+    assert await _keep(log, _EVENTS)
+    assert log.is_long
+
+
+def test_a_snapshot_of_another_version_is_not_passed_over(tmp_path: Path) -> None:
+    """Unlike a single event: what follows means nothing without it."""
+    (tmp_path / FILE).write_bytes(b'{"type":"snapshot","at":1,"restarts":0,"state":7}\n' + encode(_EVENTS[0]))
+    with pytest.raises(PayloadRefused, match="snapshot that this version cannot read"):
+        read_events(tmp_path / FILE)
+
+
+def _refuses(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")

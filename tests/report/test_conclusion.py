@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId
-from supervisor.report.conclusion import LIVING, NEEDS_PERSON, RESUBMIT, Standing, conclude
+from supervisor.report.conclusion import RESUBMIT, conclude
+from supervisor.report.standing import LIVING, NEEDS_PERSON, Standing
 from tests.report.makers import NOW, ended, lost_node, own_bug, run_file, status, view
 
 
@@ -32,9 +33,18 @@ def test_a_run_under_repair_says_what_is_done(tmp_path: Path) -> None:
 
 def test_before_the_job_begins_nothing_is_known(tmp_path: Path) -> None:
     """Slurm says why it waits."""
-    found = conclude(view(tmp_path, status=None), NOW)
+    found = conclude(view(tmp_path, run=run_file(script_name="train.sh"), status=None), NOW)
     assert found.standing is Standing.WAITING
     assert "squeue -j 17" in found.text
+
+
+def test_a_command_that_no_supervisor_wrote_of_is_not_waited_for(tmp_path: Path) -> None:
+    """`supervise run` begins at once: after a minute something is wrong."""
+    fresh = run_file(created_at=NOW - 5)
+    assert conclude(view(tmp_path / "a", run=fresh, status=None, jobs=""), NOW).standing is Standing.WAITING
+    found = conclude(view(tmp_path / "b", status=None, jobs=""), NOW)
+    assert found.standing is Standing.SILENT
+    assert "began 10 min ago, and no supervisor wrote of it" in found.text
 
 
 @pytest.mark.parametrize(("age_s", "standing"), [(14, Standing.RUNNING), (42, Standing.SILENT)])
@@ -147,7 +157,7 @@ def test_lost_records_are_told(tmp_path: Path) -> None:
 
 def test_every_standing_is_living_or_over() -> None:
     """What needs a person is never also "nothing to do"."""
-    done = {Standing.COMPLETED, Standing.CANCELLED}
+    done = {Standing.COMPLETED, Standing.CANCELLED, Standing.UNSTARTED}
     assert LIVING | NEEDS_PERSON | done == set(Standing)
     assert not done & (LIVING | NEEDS_PERSON)
 

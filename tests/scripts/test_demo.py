@@ -82,7 +82,7 @@ def test_the_screen_names_all_that_was_promised() -> None:
 
 def test_parts_of_a_recovery_that_did_not_happen_are_not_shown() -> None:
     """In the order in which they follow each other."""
-    assert split_text(_INCIDENT) == "detect 1.0 s, stop 0.5 s"
+    assert split_text(_INCIDENT) == "stop 0.5 s"
     assert split_text({}) == "no part is known"
 
 
@@ -104,3 +104,10 @@ def test_without_a_cluster_the_reason_is_said(
     monkeypatch.setattr(cli, "why_not_a_cluster", lambda: "This machine is no Debian")
     assert cli.main(["--explain"]) == 0
     assert "This machine is no Debian, so the demo tells the same story on this machine" in capsys.readouterr().out
+
+
+def test_one_detection_figure_is_shown() -> None:
+    """From the deed; the record's own, from the last sign of life, is `why`'s to tell."""
+    text = incident_text(_TOLD)
+    assert text.count("detect") == 1
+    assert "3.2 s after it happened" in text

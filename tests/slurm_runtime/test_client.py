@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.model.facts import JobFacts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
@@ -184,3 +185,63 @@ async def test_without_slurm_the_job_is_this_machine() -> None:
     await absent.update_comment(JOB, "x", deadline_s=1.0)
     with pytest.raises(NoSlurm, match="shrink 7"):
         await absent.shrink(JOB, facts.nodes, deadline_s=1.0)
+
+
+async def test_a_job_that_the_controller_has_forgotten_is_in_the_accounts() -> None:
+    """Cancelled in the queue it was given no node."""
+    runner = FakeRunner((1, "slurm_load_jobs error: Invalid job id specified\n"), "7|CANCELLED by 1000|None assigned\n")
+    found = await slurm(runner).remembered(JOB, deadline_s=3.0)
+    assert found is not None
+    assert (found.state, found.nodes) == ("CANCELLED", ())
+    assert runner.asked[1] == "sacct -X -n -P -j 7 -o JobID,State,NodeList"
+
+
+@pytest.mark.parametrize("accounts", [(1, "Slurm accounting storage is disabled\n"), "", NoSlurm("no sacct")])
+async def test_a_job_that_nobody_knows_any_more_is_none(accounts: str | tuple[int, str] | Exception) -> None:
+    """Accounting is off, empty, or not installed."""
+    runner = FakeRunner((1, "Job 7_3 not found\n"), accounts)
+    assert await slurm(runner).remembered(JobId("7_3"), deadline_s=3.0) is None
+
+
+async def test_a_controller_that_does_not_answer_has_forgotten_nothing() -> None:
+    """Unknown stays unknown."""
+    with pytest.raises(SlurmTimeout):
+        await slurm(FakeRunner(SlurmTimeout("late"))).remembered(JOB, deadline_s=3.0)
+
+
+PREEMPTION = "SLURM_VERSION = 24.11.5\nPreemptMode = REQUEUE\nPreemptType = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "answers", "mode", "asked"),
+    [
+        (
+            "preempt/partition_prio",
+            ["PartitionName=low PreemptMode=CANCEL\n"],
+            "CANCEL",
+            "scontrol -a -o show partition low",
+        ),
+        (
+            "preempt/qos",
+            ["normal|cluster\nstandby|cancel\n"],
+            "CANCEL",
+            "sacctmgr -nP show qos format=Name,PreemptMode",
+        ),
+        ("preempt/qos", ["standby|cluster\n"], "REQUEUE", "sacctmgr -nP show qos format=Name,PreemptMode"),
+        ("(null)", [], "", "scontrol show config"),
+    ],
+)
+async def test_preempt_mode_by_the_plugin_that_decides(plugin: str, answers: list[str], mode: str, asked: str) -> None:
+    """The partition's or the QOS's own mode, the cluster's where it has none; without preemption nobody is asked."""
+    runner = FakeRunner(PREEMPTION.format(plugin), *answers)
+    facts = JobFacts(job_id=JOB, state="RUNNING", partition="low", qos="standby")
+    assert await slurm(runner).preempt_mode(facts, deadline_s=3.0) == mode
+    assert runner.asked[-1] == asked
+    assert runner.answers == []
+
+
+async def test_an_unseen_preempt_mode_is_no_mode() -> None:
+    """An accounting database that gives no answer leaves it unknown: the caller must not read it as off."""
+    runner = FakeRunner(PREEMPTION.format("preempt/qos"), (1, "sacctmgr: error: Unable to contact slurmdbd\n"))
+    with pytest.raises(SlurmFailed):
+        await slurm(runner).preempt_mode(JobFacts(job_id=JOB, state="RUNNING"), deadline_s=3.0)

@@ -73,6 +73,4 @@ def test_questions() -> None:
     assert commands.show_job(JOB) == ["scontrol", "-o", "show", "job", "17"]
     assert commands.show_nodes(NODES) == ["scontrol", "-o", "show", "node", "node[001-002]"]
     assert commands.show_nodes() == ["scontrol", "-o", "show", "node"]
-    assert commands.signal_target("17.0", 10) == ["scancel", "-s", "10", "17.0"]
-    assert commands.signal_target("17", 15, batch=True) == ["scancel", "-b", "-s", "15", "17"]
     assert commands.attach("17.0") == ["sattach", "-l", "17.0"]

@@ -3,22 +3,14 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.slurm import process
-from supervisor.slurm.process import Answer, CallCount, run, run_now, shielded
-
-
-async def _both(argv: list[str], **options: object) -> list[Answer]:
-    """The answers of both variants."""
-    return [
-        await run(argv, **options),  # type: ignore[arg-type]  # options of either variant
-        await _run_now(argv, **options),
-    ]
+from supervisor.slurm.process import Answer, CallCount, run, shielded
 
 
 def _alive(pid: int) -> bool:
@@ -52,57 +44,50 @@ async def _written(file: Path) -> int:
     return int(_line(file))
 
 
-async def _run_now(argv: list[str], **options: object) -> Answer:
-    """The blocking variant, kept off the loop."""
-    return await asyncio.to_thread(run_now, argv, **options)  # type: ignore[arg-type]  # options of either variant
-
-
 async def test_arguments_are_passed_not_interpreted() -> None:
     """No shell reads the arguments: quotes, dollars and newlines arrive as they are."""
     odd = "a 'b' \"c\" $HOME `id`\n*"
-    for answer in await _both(["printf", "%s", odd], deadline_s=30):
-        assert answer.stdout == odd
-    for answer in await _both(shielded(["printf", "%s", odd]), deadline_s=30):
-        assert answer.stdout == odd
+    answer = await run(["printf", "%s", odd], deadline_s=30)
+    assert answer.stdout == odd
+    answer = await run(shielded(["printf", "%s", odd]), deadline_s=30)
+    assert answer.stdout == odd
 
 
 async def test_exit_code_and_both_streams_are_kept() -> None:
     """An answer holds exit code, stdout and stderr, whatever the code."""
-    for answer in await _both(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline_s=30):
-        assert (answer.code, answer.stdout, answer.stderr) == (3, "out\n", "err\n")
+    answer = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], deadline_s=30)
+    assert (answer.code, answer.stdout, answer.stderr) == (3, "out\n", "err\n")
 
 
 async def test_c_locale_and_given_environment() -> None:
     """The command sees exactly the given environment, with LC_ALL=C on top."""
-    for answer in await _both(["/usr/bin/env"], deadline_s=30, env={"A": "1", "LC_ALL": "de_DE"}):
-        assert sorted(answer.stdout.split()) == ["A=1", "LC_ALL=C"]
+    answer = await run(["/usr/bin/env"], deadline_s=30, env={"A": "1", "LC_ALL": "de_DE"})
+    assert sorted(answer.stdout.split()) == ["A=1", "LC_ALL=C"]
 
 
 async def test_stdin_is_empty_or_what_is_fed() -> None:
     """A command that reads stdin gets its end at once, or the given bytes."""
-    for answer in await _both(["cat"], deadline_s=30):
-        assert answer.stdout == ""
-    for answer in await _both(["cat"], deadline_s=30, feed=b"x" * 100_000):
-        assert len(answer.stdout) == 100_000
+    answer = await run(["cat"], deadline_s=30)
+    assert answer.stdout == ""
+    answer = await run(["cat"], deadline_s=30, feed=b"x" * 100_000)
+    assert len(answer.stdout) == 100_000
 
 
 async def test_working_folder(tmp_path: Path) -> None:
     """The command runs in the given folder."""
-    for answer in await _both(["pwd"], deadline_s=30, cwd=tmp_path):
-        assert answer.stdout.strip() == str(tmp_path)
+    answer = await run(["pwd"], deadline_s=30, cwd=tmp_path)
+    assert answer.stdout.strip() == str(tmp_path)
 
 
 @pytest.mark.parametrize("wrap", [list, shielded])
 async def test_deadline_kills_the_whole_group(tmp_path: Path, wrap: type[list[str]]) -> None:
     """At the deadline the command and its children are killed and SlurmTimeout names the command."""
     script = 'sleep 600 & echo $! > "$1"; wait'
-    variants: tuple[Callable[..., Awaitable[Answer]], ...] = (run, _run_now)
-    for at, call in enumerate(variants):
-        file = tmp_path / str(at)
-        argv = wrap(["sh", "-c", script, "sh", str(file)])
-        with pytest.raises(SlurmTimeout, match="sh -c sleep 600"):
-            await call(argv, deadline_s=1.0)
-        assert await _gone(int(file.read_text()))
+    file = tmp_path / "pid"
+    argv = wrap(["sh", "-c", script, "sh", str(file)])
+    with pytest.raises(SlurmTimeout, match="sh -c sleep 600"):
+        await run(argv, deadline_s=1.0)
+    assert await _gone(int(file.read_text()))
 
 
 async def test_cancelled_caller_leaves_no_process(tmp_path: Path) -> None:
@@ -121,8 +106,6 @@ async def test_missing_program_is_no_slurm() -> None:
     for argv in (["no-such-scontrol", "show"], shielded(["no-such-scontrol", "show"])):
         with pytest.raises(NoSlurm, match="no-such-scontrol is not on PATH"):
             await run(argv, deadline_s=30)
-        with pytest.raises(NoSlurm):
-            await _run_now(argv, deadline_s=30)
 
 
 async def test_too_much_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +113,6 @@ async def test_too_much_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(process, "OUTPUT_LIMIT_BYTES", 1000)
     with pytest.raises(SlurmFailed, match="more than 1000 bytes"):
         await run(["sh", "-c", "yes"], deadline_s=30)
-    with pytest.raises(SlurmFailed, match="more than 1000 bytes"):
-        await _run_now(["sh", "-c", "yes"], deadline_s=30)
 
 
 async def test_shielded_command_survives_term(tmp_path: Path) -> None:

@@ -45,7 +45,10 @@ def test_a_request_is_scaled_so_that_each_node_gets_the_same(args: str, extra: s
         ("-N2-4", "one number"),
         ("-N2,4", "one number"),
         ("-N1k", "one number"),
+        ("-N2 -n7", "-n 7 is not the same on each of 2 nodes. A spare must be able to replace any node; use -N 2 "),
         ("-N2 -n7", "-N 2 --ntasks-per-node=4"),
+        ("-n16", "not certain how many nodes the job gets without them (no -N)"),
+        ("-N2-4", "not certain how many nodes the job gets without them (-N 2-4)"),
         ("-N2 -n8 --ntasks-per-node=8", "leave out -n 8"),
         ("-N2 --gpus=3", "--gpus-per-node=8"),
         ("-N2 --gpus=16 --gpus-per-node=4", "leave out --gpus=16"),
@@ -57,7 +60,7 @@ def test_a_request_is_scaled_so_that_each_node_gets_the_same(args: str, extra: s
 )
 def test_what_cannot_be_scaled_is_refused_with_the_form_that_works(args: str, remedy: str) -> None:
     """The refusal names the option and what to type instead."""
-    with pytest.raises(UsageError, match="--spares 1 cannot be kept") as caught:
+    with pytest.raises(UsageError, match="1 spare node is not possible here: ") as caught:
         _asked(args)
     assert re.search(re.escape(remedy), str(caught.value))
 

@@ -231,6 +231,7 @@ def train(args: argparse.Namespace, group: Group, state: State) -> None:
         if is_first and (state.step % args.save_every == 0 or stop or state.step == args.steps):
             beat(state.step, loss=loss, phase="checkpoint")
             save(args.checkpoint, state)
+            beat(state.step, loss=loss)  # the save is over: from now on a standstill is one
         time.sleep(max(0.0, began + args.step_seconds - time.monotonic()))
 
 

@@ -126,6 +126,7 @@ def train(args: argparse.Namespace, run: Run) -> None:
         if run.step % args.save_every == 0 or stop or run.step == args.steps:
             beat(run.step, loss=loss, phase="checkpoint")
             run.save(args.checkpoint)
+            beat(run.step, loss=loss)  # the save is over: from now on a standstill is one
         time.sleep(max(0.0, began + args.step_seconds - time.monotonic()))
 
 

@@ -38,10 +38,10 @@ def _rows(told: Told) -> Sequence[tuple[str, str]]:
         ("what it was", f"{verdict['cls']}/{verdict['cause']} (confidence {verdict['confidence']:.2f})"),
         ("proof", "; ".join(proof["text"] for proof in verdict.get("evidence", ())[:2]) or "none"),
         ("blamed", f"{', '.join(blamed) or 'no node'} (isolated to the {record.get('isolation', 'job')})"),
-        ("detected", f"{told.detection_s:.1f} s after it happened"),
+        ("detected", f"{told.detection_s:.1f} s after it happened (`why` counts from the last sign of life before)"),
         ("what was done", record.get("action_text") or record["action"]),
         ("running again", f"{_seconds(record.get('recovery_s'))} after the verdict"),
-        ("where time went", split_text(record)),
+        ("time after that", split_text(record)),
         ("steps lost", f"{record.get('steps_lost', 'unknown')} (a checkpoint was written every {told.save_every})"),
         ("resumed", f"attempt {told.attempts} at step {record.get('resumed_step')}, from {record.get('resumed_from')}"),
         *told.more,
@@ -49,10 +49,10 @@ def _rows(told: Told) -> Sequence[tuple[str, str]]:
 
 
 def split_text(record: dict[str, object]) -> str:
-    """Where the time of the recovery went, part by part, in the order in which they follow each other."""
+    """Where the time went once it was detected, part by part, in the order in which they follow each other."""
     split = record.get("split")
     parts = split if isinstance(split, dict) else {}
-    order = ("detect", "collect", "decide", "stop", "launch", "init", "catch_up")
+    order = ("collect", "decide", "stop", "launch", "init", "catch_up")
     known = [f"{name.replace('_', ' ')} {_seconds(parts[name])}" for name in order if parts.get(name) is not None]
     return ", ".join(known) or "no part is known"
 

@@ -1,6 +1,7 @@
 """Tier 0 before a launch: agents where they miss, the same questions to each node, one judgement."""
 
 import asyncio
+from collections.abc import Sequence
 
 from supervisor.core.events import NodesChecked
 from supervisor.core.instructions import CheckNodes
@@ -25,18 +26,24 @@ class Checker:
         self._agents = agents
         self._rediscovered_at = asyncio.get_running_loop().time() + rediscovery_s
 
+    async def bring_back(self, world: World, nodes: Sequence[NodeName], deadline_s: float) -> None:
+        """Start the agents that these nodes miss; returns when all are heard, or after the deadline."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + deadline_s
+
+        def are_all_up() -> bool:
+            return set(nodes) <= set(world.roster.up())
+
+        # Not heard yet is not missing: a second agent on each node would be the answer to our own death.
+        if not await until(are_all_up, deadline_s=self._rediscovered_at - loop.time(), every_s=_POLL_S):
+            await self._agents.start([name for name in nodes if name not in world.roster.up()])
+            await until(are_all_up, deadline_s=ends - loop.time(), every_s=_POLL_S)
+
     async def check(self, world: World, order: CheckNodes) -> NodesChecked:
         """The judgement on every asked node within the deadline; who does not answer is in `silent`."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + world.settings.check_deadline_s
-
-        def are_all_up() -> bool:
-            return set(order.nodes) <= set(world.roster.up())
-
-        # Not heard yet is not missing: a second agent on each node would be the answer to our own death.
-        if not await until(are_all_up, deadline_s=self._rediscovered_at - loop.time(), every_s=_POLL_S):
-            await self._agents.start([name for name in order.nodes if name not in world.roster.up()])
-            await until(are_all_up, deadline_s=ends - loop.time(), every_s=_POLL_S)
+        await self.bring_back(world, order.nodes, world.settings.check_deadline_s)
         present = [name for name in order.nodes if name in world.roster.up()]
         answers = await _ask(world, order.ask, present, max(0.5, ends - loop.time()))
         good, bad, silent = judge(answers, order.nodes)

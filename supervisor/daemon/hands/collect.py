@@ -1,6 +1,7 @@
 """Gathers the bundle of one incident into its folder, and diagnoses it."""
 
 import asyncio
+from itertools import filterfalse
 
 import structlog
 
@@ -8,9 +9,10 @@ from supervisor.core.events import Diagnosed, SlurmReported
 from supervisor.core.instructions import AskSlurm, Collect
 from supervisor.daemon.hands.ask import ask_slurm
 from supervisor.daemon.world import World
+from supervisor.diagnose import rank_tails
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
 from supervisor.diagnose.engine import diagnose
-from supervisor.diagnose.lines import find_lines
+from supervisor.diagnose.scan.lines import find_lines
 from supervisor.ledger.records import incident_folder
 from supervisor.model.base import encode
 from supervisor.model.ids import NodeName, Rank
@@ -70,7 +72,6 @@ def _facts(order: Collect, said: SlurmReported | None) -> Facts:
         job_state=job.state if job and job.state not in {"RUNNING", "COMPLETING"} else "",
         job_reason=job.reason if job and job.reason != "None" else "",
         preempt_time=job.preempt_time if job else None,
-        is_cancelled=order.is_cancelled,
     )
 
 
@@ -90,7 +91,10 @@ def _places(world: World) -> dict[Rank, Place]:
 
 def _keep(world: World, order: Collect, bundle: Bundle) -> None:
     folder = incident_folder(world.folder, order.incident)
-    for log in bundle.logs:
+    tails = rank_tails.joined(bundle.logs)
+    if tails:
+        world.writer.write(folder / rank_tails.FILE, tails.encode(errors="replace"))
+    for log in filterfalse(rank_tails.is_tail, bundle.logs):
         world.writer.write(folder / log.name, "".join(f"{line}\n" for line in log.lines).encode(errors="replace"))
     world.writer.write(folder / "facts.json", encode(bundle.facts))
     by_node: dict[NodeName, list[RankBeat]] = {}

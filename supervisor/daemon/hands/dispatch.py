@@ -1,12 +1,14 @@
 """Which hand carries out which instruction, and the task it runs in."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
-from supervisor.core.events import Event
+from supervisor.core.events import Event, SignalReceived, Stopped
 from supervisor.core.instructions import (
     AskSlurm,
     CancelJob,
@@ -42,6 +44,8 @@ _log = structlog.stdlib.get_logger(__name__)
 Deed = Callable[[World, Any], Coroutine[Any, Any, Event | None]]
 """A hand: takes its own kind of instruction, which the table below pairs it with."""
 
+_UNTOLD_S = 1.0
+"""A SIGTERM this recent may not have been reported by the keeper, which reads the end first."""
 _BUSY_S = 90.0
 """What the keeper is told when a decision with a long deadline is under way after the script's end."""
 
@@ -53,13 +57,14 @@ class Hands:
         self._world = world
         self._group = group
         self._commenter = commenter
+        self._checker = checker
         self._deeds: dict[type[Instruction], Deed] = {
             CheckNodes: checker.check,
             ChooseCheckpoint: choose,
             ProbeNode: probe,
             AskSlurm: ask_slurm,
             Collect: collect,
-            StopAttempt: stop,
+            StopAttempt: self._stop,
             Shrink: shrink,
             Submit: submit,
             Requeue: requeue,
@@ -67,6 +72,9 @@ class Hands:
             Finish: self._finish,
         }
         self._cancelling: set[asyncio.Task[None]] = set()
+        self._end: Finish | None = None
+        """The end that the keeper is to be told; None: not decided, or a question has come between."""
+        self._is_over = asyncio.Event()
 
     def carry_out(self, order: Instruction) -> None:
         """Begin; the answer comes as an event."""
@@ -82,10 +90,31 @@ class Hands:
                 launch(world, order)
             case _:
                 world.keeper.busy(_BUSY_S)
+                self._note_end(order)
                 name = type(order).__name__
                 _log.info("hands.begin", order=name)
                 deed = self._deeds[type(order)](world, order)
                 self._group.create_task(self._answered(deed, name), name=f"hand[{name}]")
+
+    async def _stop(self, world: World, order: StopAttempt) -> Stopped:
+        return await stop(world, order, self._checker.bring_back)
+
+    async def over(self) -> None:
+        """Wait until the end is decided for good and said, for as long as answers may take."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2 * self._world.settings.slurm_deadline_s):
+                await self._is_over.wait()
+
+    def _note_end(self, order: Instruction) -> None:
+        """A question after the order to end holds the end back: the machine orders it again, with its answer."""
+        match order:
+            case Finish():
+                self._end = order
+            case AskSlurm():
+                self._end = None
+                self._is_over.clear()
+            case _:
+                pass
 
     async def _cancel(self, world: World, order: CancelJob) -> None:
         """Cancel a successor, known to `_finish` until that is done."""
@@ -96,9 +125,15 @@ class Hands:
 
     async def _finish(self, world: World, order: Finish) -> None:
         """The last act, after a cancel under way: with the keeper everything of ours ends, and a successor lived on."""
+        if world.clock() - world.sigterm_at < _UNTOLD_S:
+            world.post(SignalReceived(at=world.sigterm_at, number=signal.SIGTERM))
         if self._cancelling:
             await asyncio.wait(self._cancelling, timeout=world.settings.slurm_deadline_s)
-        await finish(world, order, self._commenter)
+        try:
+            await finish(world, order, self._commenter, is_wanted=lambda: self._end is order)
+        finally:
+            if self._end is order:
+                self._is_over.set()
 
     async def _answered(self, deed: Coroutine[Any, Any, Event | None], name: str) -> None:
         try:

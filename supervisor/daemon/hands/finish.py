@@ -1,6 +1,7 @@
 """The job's last act: say it where Slurm keeps it, then let the keeper exit with the user's status."""
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
@@ -14,8 +15,8 @@ _LAST_WORDS_S = 3.0
 """For the last Comment, record and status: the exit status must not wait for a dead filesystem or a busy Slurm."""
 
 
-async def finish(world: World, order: Finish, commenter: Commenter) -> None:
-    """Flush what is owed under a short deadline, then hand the exit status to the keeper."""
+async def finish(world: World, order: Finish, commenter: Commenter, *, is_wanted: Callable[[], bool]) -> None:
+    """Flush what is owed under a short deadline, then hand the exit status to the keeper if that is still wanted."""
     if order.reason:
         commenter.want(f"supervise: {order.reason}")
     try:
@@ -25,7 +26,8 @@ async def finish(world: World, order: Finish, commenter: Commenter) -> None:
     except TimeoutError:
         _log.warning("finish.cut", what="last words", after_s=_LAST_WORDS_S)
     finally:
-        _tell_keeper(world, order)  # whatever broke: nobody would ever order it again, and the job would hang
+        if is_wanted():
+            _tell_keeper(world, order)  # whatever broke: nobody would ever order it again, and the job would hang
 
 
 def _tell_keeper(world: World, order: Finish) -> None:

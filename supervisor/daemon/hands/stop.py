@@ -6,14 +6,17 @@ is frozen (it must not run its next line) and srun lives to see them end; then t
 
 import asyncio
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal
+
+import msgspec
 
 from supervisor.agent.processes import Scanner, send_signal
 from supervisor.agent.stop import KILL_WAIT_S, stop_ranks
 from supervisor.agent.watcher import Watcher
 from supervisor.core.events import Stopped
 from supervisor.core.instructions import StopAttempt
+from supervisor.core.proof import Sweep, in_words, is_proven
 from supervisor.daemon.answers import Answer
 from supervisor.daemon.script_tree import ScriptTree
 from supervisor.daemon.world import World
@@ -27,6 +30,8 @@ _LAUNCHERS_S = 1.5
 """For sruns to end once their tasks have."""
 _LAUNCHERS_LOST_S = 0.2
 """The same with a lost node: srun waits for what never comes."""
+_AGENT_S = 6.0
+"""For an agent that is missing to be started and heard: without one its node cannot prove anything."""
 _ANSWER_S = 4.0
 """For a node's answer, beyond the grace, where its agent is not heard any more."""
 _SLOW_ANSWER_S = KILL_WAIT_S + 2.0
@@ -41,13 +46,15 @@ _POLL_S = 0.1
 _PAUSE_S = 0.8
 
 _Part = Literal["tasks", "all"]
+BringBack = Callable[[World, Sequence[NodeName], float], Awaitable[None]]
+"""Starts the agents that these nodes miss and returns when all are heard, or after so many seconds."""
 
 
-async def stop(world: World, order: StopAttempt) -> Stopped:
+async def stop(world: World, order: StopAttempt, bring_back: BringBack) -> Stopped:
     """Everything of the attempt is gone on every reachable node, or the answer says where it is not."""
     try:
         async with asyncio.timeout(world.settings.stop_deadline_s):
-            return await _Stop(world, order).run()
+            return await _Stop(world, order, bring_back).run()
     except TimeoutError:
         return Stopped(
             at=world.clock(),
@@ -61,9 +68,10 @@ async def stop(world: World, order: StopAttempt) -> Stopped:
 class _Stop:
     """One stop, from the freeze to the proof."""
 
-    def __init__(self, world: World, order: StopAttempt) -> None:
+    def __init__(self, world: World, order: StopAttempt, bring_back: BringBack) -> None:
         self._world = world
         self._order = order
+        self._bring_back = bring_back
         self._here = world.around.here
         self._asked = [name for name in order.nodes if name not in order.lost]
         self._watcher = Watcher(Scanner(run_id=world.run.run_id, job_id=world.around.raw_job_id))
@@ -103,7 +111,29 @@ class _Stop:
             return {}
         return {self._here: await stop_ranks(command, node=self._here, scan=self._watcher.look, send=send_signal)}
 
-    async def _end_elsewhere(self, command: StopRanks, others: Iterable[NodeName]) -> dict[NodeName, NodeStopped]:
+    async def _end_elsewhere(self, command: StopRanks, others: Sequence[NodeName]) -> dict[NodeName, NodeStopped]:
+        """A node whose agent is missing, or dies meanwhile, gets a new one first: the node itself may be healthy."""
+        heard = self._heard(others)
+        answers, late = await asyncio.gather(
+            self._asked_of(command, heard),
+            self._asked_after_start(command, [name for name in others if name not in heard]),
+        )
+        died = [name for name in heard if name not in answers and not self._heard([name])]
+        return answers | late | await self._asked_after_start(command, died)
+
+    def _heard(self, nodes: Sequence[NodeName]) -> list[NodeName]:
+        up = set(self._world.roster.up())
+        return [name for name in nodes if name in up]
+
+    async def _asked_after_start(self, command: StopRanks, nodes: Sequence[NodeName]) -> dict[NodeName, NodeStopped]:
+        if not nodes:
+            return {}
+        await self._bring_back(self._world, nodes, _AGENT_S)
+        return await self._asked_of(msgspec.structs.replace(command, ask=uuid.uuid4().hex), self._heard(nodes))
+
+    async def _asked_of(self, command: StopRanks, others: Sequence[NodeName]) -> dict[NodeName, NodeStopped]:
+        if not others:
+            return {}
         self._world.answers.expect(command.ask, others)
         for name in others:
             try:
@@ -158,27 +188,17 @@ class _Stop:
         return [step.step_id for step in found if step.is_launched and step.name != AGENT_STEP]
 
     def _judged(self, answers: dict[NodeName, NodeStopped], steps: list[str] | None) -> Stopped:
-        left = tuple(sorted(name for name, answer in answers.items() if answer.left))
-        silent = {name for name in self._asked if name not in answers}
+        sweep = Sweep(
+            left=tuple(sorted(name for name, answer in answers.items() if answer.left)),
+            silent=tuple(sorted(name for name in self._asked if name not in answers)),
+            lost=self._order.lost,
+            steps=None if steps is None else tuple(steps),
+        )
         return Stopped(
             at=self._world.clock(),
             attempt=self._order.attempt,
-            is_proven=not left and not silent and not self._steps_elsewhere(steps),
-            unkillable=left,
-            unreachable=tuple(sorted(silent | set(self._order.lost))),
-            text=_text(left, silent, steps),
+            is_proven=is_proven(sweep),
+            unkillable=sweep.left,
+            unreachable=tuple(sorted({*sweep.silent, *sweep.lost})),
+            text=in_words(sweep),
         )
-
-    def _steps_elsewhere(self, steps: list[str] | None) -> bool:
-        """Steps still listed matter only where no node is lost: Slurm lists a dead node's step until it notices."""
-        return bool(steps) and not self._order.lost
-
-
-def _text(left: Iterable[NodeName], silent: Iterable[NodeName], steps: list[str] | None) -> str:
-    parts = [f"processes live on at {name}" for name in left]
-    parts += [f"{name} gives no answer" for name in sorted(silent)]
-    if steps:
-        parts.append(f"steps live on: {', '.join(steps)}")
-    if steps is None:
-        parts.append("Slurm could not be asked for its steps")
-    return "; ".join(parts)

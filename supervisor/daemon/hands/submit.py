@@ -19,7 +19,8 @@ from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.environment import parse_environ
 from supervisor.slurm.hostlist import compress, expand
 from supervisor.slurm.resubmit import resubmit
-from supervisor.slurm.successor import Circumstances, Successor, affordable, successor
+from supervisor.slurm.startable import asking, first_startable
+from supervisor.slurm.successor import Affordable, Circumstances, Successor, affordable, lesser, successor
 from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -91,16 +92,36 @@ async def requeue(world: World, order: Requeue) -> Requeued:
     """Back to the queue under the same id, then told where not to start: in this order, never held."""
     deadline_s = world.settings.slurm_deadline_s
     job = world.around.job_id
+    names, required = await _again_without(world, order.exclude)
     try:
         await world.slurm.requeue(job, deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
         if not await _is_leaving(world):
             return Requeued(at=world.clock(), ok=False, text=str(exc))
     try:
-        await world.slurm.exclude(job, order.exclude, nodes=len(world.around.nodes), deadline_s=deadline_s)
+        await world.slurm.exclude(job, names, nodes=len(world.around.nodes), required=required, deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
         return Requeued(at=world.clock(), ok=True, text=f"without exclusions: {exc}")
     return Requeued(at=world.clock(), ok=True)
+
+
+async def _again_without(
+    world: World, exclude: tuple[NodeName, ...]
+) -> tuple[tuple[NodeName, ...], tuple[NodeName, ...]]:
+    """The job's excluded and required nodes from now on: its user's own, and ours as far as enough nodes remain.
+
+    Only ours where Slurm does not tell the others.
+    """
+    deadline_s = world.settings.slurm_deadline_s
+    try:
+        job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
+        states = await world.slurm.partition_nodes(job.partition, deadline_s=deadline_s)
+        own, required = expand(job.exclude), expand(job.required)
+    except (SlurmFailed, NoSlurm, PayloadRefused) as exc:
+        _log.warning("requeue.users_nodes_unknown", reason=exc)
+        return exclude, ()
+    room = affordable(exclude, nodes=states, user_excluded=own, needed=len(world.around.nodes))
+    return tuple(dict.fromkeys([*own, *room.kept])), tuple(node for node in required if node not in room.kept)
 
 
 async def _is_leaving(world: World) -> bool:
@@ -130,28 +151,38 @@ def _after(wanted: Successor, world: World, order: Submit) -> Successor:
 
 
 async def _plan(world: World, exclude: tuple[NodeName, ...]) -> Successor:
-    """The request, with as many of the exclusions as leave enough nodes in the partition."""
+    """The request, with as many of the exclusions as leave enough nodes that fit the job."""
     deadline_s = world.settings.slurm_deadline_s
     env = _environment_of_the_job()
     job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
     states = await world.slurm.partition_nodes(job.partition, deadline_s=deadline_s)
-    room = affordable(
+    counted = affordable(
         exclude,
         nodes=states,
         user_excluded=expand(job.exclude) if job.exclude else (),
         needed=_needed(world, job),
         spares=world.settings.spares,
     )
-    if room.dropped:
-        _log.warning("submit.exclusions_dropped", nodes=compress(room.dropped), usable=room.usable)
     path = world.folder / SUBMITTED / world.run.script_name
+    script = await aside(path.read_bytes, deadline_s=_FOLDER_S, name="script")
     at = Circumstances(
         env=env,
-        script=(await aside(path.read_bytes, deadline_s=_FOLDER_S, name="script")).decode(errors="surrogateescape"),
+        script=script.decode(errors="surrogateescape"),
         known=await world.slurm.node_names(deadline_s=deadline_s),
         array_task=env.get("SLURM_ARRAY_TASK_ID", ""),
     )
-    return successor(world.run, str(world.folder), exclude=room.kept, spares=room.spares, at=at)
+    rooms = lesser(counted)
+    wishes = [successor(world.run, str(world.folder), exclude=one.kept, spares=one.spares, at=at) for one in rooms]
+    chosen = await first_startable(wishes, asking(script, deadline_s=deadline_s, count=world.slurm.calls))
+    return _told(wishes[chosen], rooms[chosen])
+
+
+def _told(wish: Successor, room: Affordable) -> Successor:
+    if not room.dropped:
+        return wish
+    names = compress(room.dropped)
+    _log.warning("submit.exclusions_dropped", nodes=names)
+    return msgspec.structs.replace(wish, reasons=(*wish.reasons, f"{names} may be used: too few other nodes fit"))
 
 
 def _needed(world: World, job: JobFacts) -> int:

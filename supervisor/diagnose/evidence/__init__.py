@@ -1,0 +1,1 @@
+"""What counters, states and recordings beside the logs show, as findings. Pure."""

@@ -1,0 +1,126 @@
+"""What the RDMA ports of the nodes counted: links that went down, errors of a cable, packets lost on many.
+
+Counters count for months: only a rise since the job's start is evidence. Where only totals are known, a port counts
+that stands out among the others. Which counters mean what: the kernel's ABI text for InfiniBand and the mlx5 driver.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.model.ids import NodeName
+
+_DOWN: Final = ("link_downed",)
+_CABLE: Final = (
+    "symbol_error",
+    "link_error_recovery",
+    "port_rcv_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overrun_errors",
+    "rx_crc_errors",
+    "rx_icrc_encapsulated",
+)
+_LOSS: Final = (
+    "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "req_transport_retries_exceeded",
+    "roce_adp_retrans",
+    "roce_adp_retrans_to",
+    "implied_nak_seq_err",
+)
+_STALE: Final = ("before", "start", "baseline", "first")
+_FRESH: Final = ("after", "end", "now", "last", "current")
+_CABLE_LEAST: Final = 100
+_LOSS_LEAST: Final = 1000
+_MANY: Final = 3
+_DEEP: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One port's counters."""
+
+    name: str
+    rises: dict[str, float]
+    is_rise: bool
+    """They are differences since the job's start, not totals."""
+    state: str = ""
+
+
+def find(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Findings on all nodes."""
+    ports = {node: list(_ports("", told)) for node, told in rdma.items()}
+    lossy = [node for node, each in ports.items() if any(_sum(one, _LOSS) >= _LOSS_LEAST for one in each)]
+    for node, each in ports.items():
+        for port in each:
+            yield from _of_port(node, port)
+    if len(lossy) >= _MANY:
+        text = f"packets are lost or come out of order on {len(lossy)} nodes"
+        yield _finding(lossy[0], "fabric_packet_loss", 0.7, text, names=",".join(lossy))
+    elif lossy and len(ports) > 1:
+        yield _finding(lossy[0], "link_fault", 0.5, "packets are lost or out of order on this node only")
+
+
+def _of_port(node: NodeName, port: Port) -> Iterator[Finding]:
+    sure = 0.0 if port.is_rise else 0.3
+    is_up = not port.state or "ACTIVE" in port.state.upper() or "UP" in port.state.upper()
+    if not is_up:
+        yield _finding(node, "link_fault", 0.86, f"{port.name} is {port.state}")
+    if down := _sum(port, _DOWN):
+        what = "link_flap" if is_up else "link_fault"
+        yield _finding(node, what, 0.84 - sure, f"{port.name} went down {down:g} times")
+    if (errors := _sum(port, _CABLE)) >= _CABLE_LEAST:
+        names = ", ".join(f"{name} {value:g}" for name, value in port.rises.items() if name in _CABLE and value)
+        yield _finding(node, "link_fault", min(0.6 + errors / 1e6, 0.75) - sure, f"{port.name}: {names}")
+
+
+def _ports(name: str, told: Any, depth: int = 0) -> Iterator[Port]:  # whatever shape the reader of this site writes
+    """Every object that holds counters, however deep it lies."""
+    if not isinstance(told, dict) or depth > _DEEP:
+        return
+    rises: dict[str, float] = {}
+    is_rise = True
+    for key, value in told.items():
+        counter = str(key).removesuffix("_delta").removeprefix("delta_")
+        if counter in (*_DOWN, *_CABLE, *_LOSS):
+            rise, known = _rise(value, is_delta=counter != str(key) or "delta" in name)
+            rises[counter] = rise
+            is_rise = is_rise and known
+        else:
+            yield from _ports(f"{name} {key}".strip(), value, depth + 1)
+    state = told.get("state") or told.get("port_state") or told.get("link_state") or ""
+    if rises or (state and isinstance(state, str)):
+        yield Port(name or "port", rises, is_rise, str(state))
+
+
+def _rise(value: Any, *, is_delta: bool) -> tuple[float, bool]:  # a number, a pair, or an object
+    """How much the counter rose, and whether that is known to be a rise."""
+    if isinstance(value, dict):
+        if isinstance(value.get("delta"), int | float):
+            return float(value["delta"]), True
+        old = next((value[one] for one in _STALE if isinstance(value.get(one), int | float)), None)
+        new = next((value[one] for one in _FRESH if isinstance(value.get(one), int | float)), None)
+        return (float(new - old), True) if old is not None and new is not None else (0.0, True)
+    if isinstance(value, list) and len(value) > 1 and all(isinstance(one, int | float) for one in value):
+        return float(value[-1] - value[0]), True
+    return (float(value), is_delta) if isinstance(value, int | float) else (0.0, True)
+
+
+def _sum(port: Port, names: tuple[str, ...]) -> float:
+    return sum(max(0.0, value) for name, value in port.rises.items() if name in names)
+
+
+def _finding(node: NodeName, cause: str, weight: float, text: str, names: str = "") -> Finding:
+    return Finding(
+        signature=f"rdma_{cause}",
+        role="root",
+        cause=cause,
+        weight=max(weight, 0.1),
+        scope="job" if names else "own",
+        source=f"rdma/{node}.json",
+        text=text,
+        node=None if names else node,
+        names=names,
+    )

@@ -1,0 +1,31 @@
+"""A file that several attempts were appended to: the last one counts."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from supervisor.diagnose.findings import Finding
+
+
+def last_attempt(findings: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Findings of the last attempt, and those of earlier ones. What is no line belongs to the last."""
+    by_log: dict[int, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_log[finding.order[0]].append(finding)
+    now: list[Finding] = []
+    before: list[Finding] = []
+    for index, group in by_log.items():
+        begin = _begin(group) if index >= 0 else 0
+        for one in group:
+            (before if one.order[1] < begin else now).append(one)
+    return now, before
+
+
+def _begin(group: list[Finding]) -> int:
+    """The line at which the last attempt begins: after something had ended, something began anew."""
+    begin, has_ended = 0, False
+    for one in sorted(group, key=lambda each: each.order):
+        if has_ended and one.has("began"):
+            begin, has_ended = one.order[1], False
+        elif one.code or one.signal or one.signature.startswith(("slurm_job_", "slurm_step_")):
+            has_ended = True
+    return begin

@@ -1,0 +1,95 @@
+"""Who is at fault, which nodes must go, and what makes two failures the same."""
+
+from dataclasses import replace
+from typing import Final
+
+from supervisor.diagnose.findings import Finding, failures
+from supervisor.diagnose.judge.against import without_chance
+from supervisor.diagnose.judge.case import Case, listed
+from supervisor.diagnose.judge.choose import family
+from supervisor.diagnose.taxonomy import UNATTRIBUTED, Cause, cause
+from supervisor.model.ids import NodeName, Rank
+from supervisor.model.verdict import Blame, Class, GpuRef
+
+_RANKS: Final = 16
+_NODES: Final = 512
+_TEXT_CHARS: Final = 80
+_AS_SURE: Final = 0.25
+"""Findings of the same cause that are less sure by more than this blame nobody."""
+_SURE_ENOUGH: Final = 0.45
+"""Below this confidence no node has to go."""
+
+
+def blame(case: Case, root: Finding) -> Blame:
+    """Nodes, GPUs and ranks of the root first, then of other findings with the same cause."""
+    placed = _placed(case, root)
+    same = [placed, *(one for one in case.findings if one is not root and _agrees(one, root))]
+    nodes: dict[NodeName, None] = {}
+    gpus: dict[tuple[NodeName, int], None] = {}
+    ranks: dict[Rank, None] = {}
+    for one in same:
+        node, gpu = case.node_of(one), case.gpu_of(one)
+        nodes.update(dict.fromkeys([node] if node else listed(one.names)))
+        if node and gpu is not None:
+            gpus[node, gpu] = None
+        if one.rank is not None:
+            ranks[one.rank] = None
+    return Blame(
+        nodes=tuple(nodes or _only_node(case, root))[:_NODES],
+        gpus=tuple(GpuRef(node=node, gpu=gpu) for node, gpu in gpus)[:_RANKS],
+        ranks=tuple(ranks)[:_RANKS],
+    )
+
+
+def leaving(case: Case, what: Cause, who: Blame, confidence: float) -> tuple[NodeName, ...]:
+    """The nodes that must go: none for what a node's absence would not cure, none on a mere guess."""
+    if not what.row.exclude or confidence < _SURE_ENOUGH:
+        return ()
+    known = case.nodes
+    if what.cls is Class.SOFTWARE and len(known) > 1 and set(who.nodes) >= known:
+        return ()  # all nodes are set up like this: leaving one out changes nothing
+    return who.nodes[:1] if what.row.spreads else who.nodes
+
+
+def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:
+    """Equal for two failures of the same kind at the same place: cause, innermost own frame, file; else node or end."""
+    if root is None:
+        end = next((one for one in case.findings if one.code or one.signal), None)
+        how = f"signal {end.signal}" if end and end.signal else f"exit {end.code}" if end else ""
+        return f"{UNATTRIBUTED}|{how}"
+    if root.frame:
+        return f"{root.cause}|{root.frame}|{root.file or ''}"
+    if cause(root.cause).cls in {Class.HARDWARE, Class.NETWORK}:
+        return f"{root.cause}|{','.join(sorted(who.nodes))}"
+    if cause(root.cause).cls is Class.PLANNED:
+        return root.cause
+    return f"{root.cause}|{root.signature}|{root.file or without_chance(root.text, case.nodes)[:_TEXT_CHARS]}"
+
+
+def _agrees(one: Finding, root: Finding) -> bool:
+    return one.role == root.role and family(one.cause) == family(root.cause) and one.weight >= root.weight - _AS_SURE
+
+
+def _placed(case: Case, root: Finding) -> Finding:
+    """A root that does not tell its rank is that of the first task that failed by itself, where there is one.
+
+    Where the node would have to leave for it, only if no other node's task failed.
+    """
+    what = cause(root.cause)
+    if root.rank is not None or root.node or root.names or root.scope == "job" or what.cls is Class.PLANNED:
+        return root
+    failed = list(failures(case.findings))
+    if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):
+        return root
+    return replace(root, rank=failed[0].rank, node=failed[0].node)
+
+
+def _only_node(case: Case, root: Finding) -> list[NodeName]:
+    """The one node that any line names, or whose kernel log was kept: good enough to look at, not to give it up."""
+    if cause(root.cause).row.exclude or cause(root.cause).cls is Class.PLANNED:
+        return []
+    kept = {one.log.node for one in case.scanned if one.log.kind == "kernel" and one.log.node}
+    for named in (case.nodes, kept):
+        if len(named) == 1:
+            return [*named]
+    return []

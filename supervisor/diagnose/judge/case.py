@@ -1,0 +1,200 @@
+"""All that is known of one interruption, on one clock and with every rank in its place: what the rules look at."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from supervisor.diagnose.bundle import Bundle, Place, short_pci
+from supervisor.diagnose.evidence import collect, stacks
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.attempts import last_attempt
+from supervisor.diagnose.scan.catalogue import Catalogue
+from supervisor.diagnose.scan.one_log import Scanned, scan_log
+from supervisor.diagnose.signatures import Mark
+from supervisor.diagnose.taxonomy import cause
+from supervisor.errors import PayloadRefused
+from supervisor.model.ids import NodeName, Rank
+from supervisor.model.verdict import Class
+from supervisor.slurm.hostlist import expand
+
+_NODES: Final = 512
+_LAUNCHED: Final = (8, 4, 16, 2, 6, 12)
+"""Usual numbers of ranks on a node, that is, of a launcher."""
+_PER_TASK: Final = 2
+"""Twice as many ranks as tasks: a launcher starts several in each."""
+
+
+@dataclass(slots=True)
+class Case:
+    """The findings of one interruption; rules replace them."""
+
+    bundle: Bundle
+    scanned: tuple[Scanned, ...]
+    findings: list[Finding]
+    places: dict[Rank, Place] = field(default_factory=dict)
+    earlier: list[Finding] = field(default_factory=list)
+    """Findings of attempts before the last one."""
+    notes: list[str] = field(default_factory=list)
+    """What the rules concluded, for a person."""
+
+    def roots(self) -> list[Finding]:
+        """Findings that show a cause."""
+        return [one for one in self.findings if one.role == "root" and one.cause]
+
+    def faults(self) -> list[Finding]:
+        """Roots of which no plan is the cause."""
+        return [one for one in self.roots() if cause(one.cause).cls is not Class.PLANNED]
+
+    def of(self, *causes: str) -> list[Finding]:
+        """Roots with one of these causes."""
+        return [one for one in self.roots() if one.cause in causes]
+
+    def marked(self, *marks: Mark) -> list[Finding]:
+        """Findings with one of these marks."""
+        return [one for one in self.findings if one.has(*marks)]
+
+    def known(self, *signatures: str) -> list[Finding]:
+        """Findings of these signatures."""
+        return [one for one in self.findings if one.signature in signatures]
+
+    def change(self, which: Callable[[Finding], bool], **changes: object) -> int:
+        """Replace the findings that fit; returns how many."""
+        count = 0
+        for index, one in enumerate(self.findings):
+            if which(one):
+                self.findings[index] = replace(one, **changes)  # type: ignore[arg-type]  # fields of Finding
+                count += 1
+        return count
+
+    @property
+    def made_progress(self) -> bool:
+        """Some log reports steps."""
+        return any(one.made_progress for one in self.scanned)
+
+    @property
+    def ranks(self) -> set[Rank]:
+        """Every rank that is known of."""
+        named = {one.rank for one in self.findings if one.rank is not None}
+        return named | set(self.places) | {one.log.rank for one in self.scanned if one.log.rank is not None}
+
+    def node_of(self, finding: Finding) -> NodeName | None:
+        """The node that the finding is about."""
+        if finding.node:
+            return finding.node
+        place = self.places.get(finding.rank) if finding.rank is not None else None
+        return place.node if place else None
+
+    def named_nodes(self, finding: Finding) -> tuple[NodeName, ...]:
+        """The nodes that the finding is about, also where it names a list of them."""
+        node = self.node_of(finding)
+        return (node,) if node else listed(finding.names)
+
+    def accused_by(self, finding: Finding) -> tuple[NodeName, ...]:
+        """The node that a complaint about a peer names: by host name, as other lines of the job have it, or by rank."""
+        if not finding.peer:
+            return ()
+        if finding.peer.isdecimal():
+            place = self.places.get(Rank(int(finding.peer)))
+            return (place.node,) if place and place.node else ()
+        name = finding.peer.split("<")[0].split(":")[0].split(".")[0]
+        known = self.nodes
+        fitting = [node for node in known if name == node or name.startswith(f"{node}-")]
+        return tuple(fitting[:1]) or ((NodeName(name),) if not known and not name.isdecimal() else ())
+
+    @property
+    def nodes(self) -> set[NodeName]:
+        """Every node of the job that is known."""
+        named = {one.node for one in self.findings if one.node}
+        return named | set(self.bundle.nodes) | {place.node for place in self.places.values() if place.node}
+
+    def gpu_of(self, finding: Finding) -> int | None:
+        """The GPU that the finding is about."""
+        if finding.gpu is not None:
+            return finding.gpu
+        node = self.node_of(finding)
+        if finding.pci and node:
+            return self.bundle.gpus.get((node, short_pci(finding.pci)))
+        place = self.places.get(finding.rank) if finding.rank is not None else None
+        return place.gpu if place else None
+
+
+def build(bundle: Bundle, catalogue: Catalogue | None = None) -> Case:
+    """Scan every log and put everything on one clock. Raises `OSError` where a log cannot be read."""
+    scanned = tuple(scan_log(log, index, catalogue) for index, log in enumerate(bundle.logs))
+    clock = _reference(scanned)
+    lines = [_timed(one, clock) for each in scanned for one in each.findings]
+    places = _places(bundle, scanned, lines)
+    case = Case(bundle=bundle, scanned=scanned, findings=[*collect.find(bundle), *lines], places=places)
+    case.findings += stacks.find(*_stacks(bundle, scanned))
+    case.findings, case.earlier = last_attempt(case.findings)
+    return case
+
+
+def listed(names: str) -> tuple[NodeName, ...]:
+    """The nodes of a list in Slurm's short form."""
+    try:
+        return expand(names, cap=_NODES) if names else ()
+    except PayloadRefused:
+        return ()
+
+
+def _reference(scanned: Iterable[Scanned]) -> float | None:
+    """A time from which those without year or date are completed."""
+    stamps = [stamp for one in scanned for stamp in (one.last, one.first, *(f.stamp for f in one.findings)) if stamp]
+    full = [one.seconds for one in stamps if not one.lacks]
+    if full:
+        return max(full)
+    written = [one.log.written_at for one in scanned if one.log.written_at]
+    return max(written) if written else None
+
+
+def _timed(finding: Finding, clock: float | None) -> Finding:
+    stamp = finding.stamp
+    if stamp is None or (stamp.lacks and clock is None):
+        return finding
+    return replace(finding, time=stamp.near(clock or 0.0))
+
+
+def _places(bundle: Bundle, scanned: Iterable[Scanned], lines: list[Finding]) -> dict[Rank, Place]:
+    """Where ranks ran: as `job.json` has it, else as their own lines and srun's tell."""
+    found = dict(_by_tasks(scanned, lines))
+    for each in scanned:
+        if each.log.rank is not None and each.place is not None:
+            found[each.log.rank] = each.place
+    return found | bundle.places
+
+
+def _stacks(bundle: Bundle, scanned: Iterable[Scanned]) -> tuple[dict[Rank, tuple[str, ...]], dict[Rank, str]]:
+    """Main threads of hung ranks, from files of their own and from their logs, and where they stand."""
+    found = {rank: (frames, f"stacks/{rank}") for rank, frames in bundle.stacks.items()}
+    for each in scanned:
+        if each.stack and each.log.rank is not None:
+            found.setdefault(each.log.rank, (each.stack, each.log.name))
+    return {rank: frames for rank, (frames, _) in found.items()}, {rank: name for rank, (_, name) in found.items()}
+
+
+def _by_tasks(scanned: Iterable[Scanned], lines: list[Finding]) -> Iterator[tuple[Rank, Place]]:
+    """By what srun says of tasks: a task is a rank, or the launcher of so many ranks as fit their local numbers."""
+    ended = {
+        one.rank: one.node
+        for one in lines
+        if one.signature.startswith("srun_task_") and one.rank is not None and one.node
+    }
+    ranks = {one.log.rank for one in scanned if one.log.rank is not None}
+    per_task = _ranks_per_task(ranks, lines, ended) if ended else 1
+    for task, node in ended.items():
+        for rank in range(task * per_task, (task + 1) * per_task):
+            yield Rank(rank), Place(node=node)
+
+
+def _ranks_per_task(ranks: set[Rank], lines: list[Finding], ended: dict[Rank, NodeName]) -> int:
+    """1 where tasks are ranks; 0 where nobody can tell."""
+    if not ranks or max(ranks) < _PER_TASK * (max(ended) + 1):
+        return 1
+    local = {(one.rank, one.local_rank) for one in lines if one.rank is not None and one.local_rank is not None}
+    told = {rank for rank, _ in local}
+    for number in _LAUNCHED:
+        fits = all(rank % number == at for rank, at in local)
+        if local and fits and any(Rank(rank // number) in ended for rank in told):
+            return number
+    return 0

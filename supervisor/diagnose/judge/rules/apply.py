@@ -1,0 +1,48 @@
+"""All rules in their order: first what is no evidence, then what a message means beside others, then plans."""
+
+from collections.abc import Callable
+from typing import Final
+
+from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.rules import checkpoints, fabric, gpus, history, hosts, noise, plans, programs, storage
+
+Rule = Callable[[Case], None]
+
+RULES: Final[tuple[Rule, ...]] = (
+    noise.caught,
+    noise.survived,
+    noise.foreign_nodes,
+    noise.torn_down,
+    hosts.lost_nodes_own_words,
+    hosts.one_rack,
+    gpus.kernel_only,
+    gpus.repeats,
+    gpus.silent_corruption,
+    gpus.alone_and_sudden,
+    programs.bus_error,
+    programs.killed,
+    programs.crash_after,
+    programs.asserts,
+    programs.out_of_range_from_the_start,
+    storage.lost_server,
+    storage.local_disk,
+    storage.stale_cache,
+    checkpoints.other_nodes_shards,
+    checkpoints.races,
+    fabric.first_collective,
+    fabric.mismatch,
+    fabric.links,
+    fabric.many_pairs,
+    plans.finished,
+    fabric.timeouts,
+    history.same_elsewhere,
+    history.checked_good,
+    plans.did_not_move,
+    plans.silent_until_the_limit,
+)
+
+
+def apply_rules(case: Case) -> None:
+    """Change the case's findings by what they mean together."""
+    for rule in RULES:
+        rule(case)

@@ -1,0 +1,118 @@
+"""Networks and collectives: a timeout is an echo; who did not come, which pair failed, what the ports said."""
+
+import re
+from collections import Counter
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.rules.hosts import most_accused
+from supervisor.model.ids import Rank
+
+_LINKS: Final = frozenset({"link_flap", "link_fault"})
+_UP: Final = re.compile(r"\b(?:ACTIVE|[Ll]ink (?:is )?(?:up|UP|Up)|[Ll]ink becomes ready|LinkUp)\b")
+_DOWN: Final = re.compile(r"\b(?:DOWN|[Ll]ink (?:is )?(?:down|DOWN|Down)|lost carrier|Lost carrier)\b")
+_NEAR_S: Final = 900.0
+_RETRY: Final = "12"
+_SEVERAL: Final = 2
+_MANY: Final = 3
+_WORK: Final = re.compile(r"SeqNum=(\d+), OpType=(\w+), NumelIn=(\d+)")
+_SURE: Final = 0.55
+
+
+def first_collective(case: Case) -> None:
+    """Every RDMA pair times out (status 12) before any step is made: addresses, routes or GIDs are set wrongly."""
+    failed = [one for one in case.findings if _is_retry_exceeded(one)]
+    ranks = {one.rank if one.rank is not None else one.node for one in failed}
+    if len(ranks) < _SEVERAL or case.made_progress or case.of("node_unreachable", *_LINKS):
+        return
+    case.change(lambda one: one in failed, role="root", scope="job", cause="fabric_misconfigured", weight=0.82)
+
+
+def mismatch(case: Case) -> None:
+    """At one sequence number ranks wait in different collectives, or for different sizes: they diverged."""
+    works: dict[str, set[tuple[str, str]]] = {}
+    for one in case.marked("timeout"):
+        if match := _WORK.search(one.text):
+            works.setdefault(match[1], set()).add((match[2], match[3]))
+    if any(len(seen) > 1 for seen in works.values()) and not case.faults():
+        case.change(lambda one: one.has("timeout"), role="root", scope="job", cause="collective_mismatch", weight=0.75)
+
+
+def links(case: Case) -> None:
+    """A port that went down when peers lost each other; hours before is history. Up again is a flap, else a fault."""
+    told = [one for one in case.roots() if one.cause in _LINKS and one.is_line]
+    if not told:
+        return
+    trouble = [one.began for one in case.findings if one.scope == "peer" and one.began is not None]
+    first = min(trouble) if trouble else None
+    for one in told:
+        if first is not None and one.time is not None and not -_NEAR_S <= first - one.time <= _NEAR_S:
+            case.change(lambda each, one=one: each is one, role="context")  # type: ignore[misc]
+    for node in {one.node for one in told}:
+        texts = [one.text for one in case.findings if one.node == node and one.source.startswith("kernel/")]
+        if any(_UP.search(text) for text in texts) and any(_DOWN.search(text) for text in texts):
+            case.change(lambda one, node=node: one in told and one.node == node, cause="link_flap")  # type: ignore[misc]
+
+
+def many_pairs(case: Case) -> None:
+    """Mid-run, retries are exceeded on many hosts at once: the fabric; on one pair: the end that the most accuse."""
+    failed = [one for one in case.findings if _is_retry_exceeded(one) and one.role == "echo"]
+    if not failed or any(one.weight > _SURE for one in case.faults()):
+        return
+    writers = {case.node_of(one) for one in failed} - {None}
+    accused = Counter(node for one in failed for node in case.accused_by(one))
+    if len(writers) >= _MANY and (not accused or len(accused) >= _MANY):
+        case.change(lambda one: one in failed, role="root", scope="job", cause="switch_failure", weight=0.6)
+    elif accused:
+        node = accused.most_common(1)[0][0]
+        case.change(lambda one: one in failed, role="root", cause="link_fault", weight=0.6, node=node, rank=None)
+
+
+def timeouts(case: Case) -> None:
+    """Only timeouts are left: blame who did not come; a first rank that worked alone explains why the others waited."""
+    waited = case.marked("timeout")
+    if not waited or any(one.weight >= _SURE for one in case.faults()):
+        return
+    absent = _absent(case, waited)
+    busy = [
+        one for one in case.marked("saving", "evaluating", "loading") if one.rank in {0, None} or one.rank in absent
+    ]
+    if busy and not _has_ended(case, busy) and (Rank(0) in absent or not absent):
+        last = busy[-1]
+        case.change(lambda one: one is last, role="root", cause="rank0_long_work_timeout", weight=0.62)
+        return
+    rank = absent[0] if absent else None
+    place = case.places.get(rank) if rank is not None else None
+    node = place.node if place else most_accused(case)
+    first = min(waited, key=lambda one: one.began if one.began is not None else float("inf"))
+    case.change(lambda one: one is first, cause="nccl_timeout_unattributed", weight=0.4, rank=rank, node=node)
+
+
+def _absent(case: Case, waited: list[Finding]) -> list[Rank]:
+    """Ranks that printed no timeout though others did, or that were at an earlier collective."""
+    there = {one.rank for one in waited if one.rank is not None}
+    behind = _behind(waited)
+    logged = {one.log.rank for one in case.scanned if one.log.rank is not None}
+    return behind + sorted(logged - there - set(behind))
+
+
+def _behind(waited: list[Finding]) -> list[Rank]:
+    numbers = {
+        one.rank: int(one.number)
+        for one in waited
+        if one.rank is not None and one.number is not None and one.number.isdecimal()
+    }
+    if not numbers:
+        return []
+    most = Counter(numbers.values()).most_common(1)[0][0]
+    return sorted(rank for rank, number in numbers.items() if number < most)
+
+
+def _has_ended(case: Case, busy: list[Finding]) -> bool:
+    last = busy[-1]
+    return any(one.order[0] == last.order[0] and one.order > last.order for one in case.marked("saved"))
+
+
+def _is_retry_exceeded(one: Finding) -> bool:
+    return one.number == _RETRY or "IBV_WC_RETRY_EXC" in one.text or "status=12" in one.text or "error 12" in one.text

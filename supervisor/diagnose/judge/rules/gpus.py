@@ -1,0 +1,80 @@
+"""GPUs: an application's Xid beside what ranks say, repeats on one device, wrong numbers, a device that just fails."""
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+
+_APPLICATION: Final = "cuda_illegal_access"
+_APART_S: Final = 900.0
+"""Two faults so far apart are of two runs of a program, not of one launch."""
+_REPEATS: Final = 2
+_NAN: Final = frozenset({"numerics_divergence", "nan_in_input"})
+_MEMORY: Final = frozenset(
+    {"gpu_ecc_uncorrectable", "gpu_sram_uncorrectable", "gpu_hbm_uncorrectable", "sdc_suspected"}
+)
+_VAGUE: Final = frozenset({"cuda_api_error", "gpu_unknown_failure"})
+
+
+def kernel_only(case: Case) -> None:
+    """An application's Xid without any rank's CUDA error on that node is hardly why the job ended."""
+    nodes = {
+        case.node_of(one) for one in case.roots() if not _is_kernel(one) and one.cause.startswith(("cuda_", "device_"))
+    }
+    case.change(
+        lambda one: _is_kernel(one) and one.cause == _APPLICATION and one.node is not None and one.node not in nodes,
+        weight=0.3,
+    )
+
+
+def repeats(case: Case) -> None:
+    """The same PCI id again under different processes: suspect the GPU (NVIDIA's workflow for Xid 13 and 31)."""
+    by_device: dict[tuple[str | None, str], list[Finding]] = defaultdict(list)
+    for one in case.findings:
+        if _is_kernel(one) and one.pci and one.cause == _APPLICATION:
+            by_device[one.node, one.pci].append(one)
+    for group in by_device.values():
+        if _episodes(group) > _REPEATS or (_episodes(group) >= _REPEATS and len(by_device) == 1):
+            last = group[-1]
+            case.change(lambda one, last=last: one is last, cause="gpu_repeat_fault", role="root", weight=0.88)  # type: ignore[misc]
+
+
+def silent_corruption(case: Case) -> None:
+    """Numbers that are none, and a GPU that admits errors of its memory: the device computes wrong (Xid 140, SRAM)."""
+    nodes = {case.node_of(one) for one in case.roots() if one.cause in _MEMORY and _is_escape(one)}
+    nan = [one for one in case.findings if one.cause in _NAN and one.role == "root"]
+    asserts = [one for one in case.findings if "nan" in one.text.lower() and one.cause == "device_side_assert"]
+    if nodes and (nan or asserts):
+        case.change(
+            lambda one: one.role == "root" and one.cause in _MEMORY and case.node_of(one) in nodes,
+            cause="sdc_suspected",
+            weight=0.92,
+        )
+
+
+def alone_and_sudden(case: Case) -> None:
+    """One device fails after a run that worked, and nothing else explains it: a GPU fault of unknown kind."""
+    vague = [one for one in case.roots() if one.cause in _VAGUE]
+    others = [one for one in case.faults() if one.cause not in _VAGUE and one.weight >= 0.7]  # noqa: PLR2004 - as sure as that
+    ranks = {one.rank for one in vague}
+    if not vague or others or len(ranks) > 1 or not case.made_progress:
+        return
+    case.change(lambda one: one in vague, cause="gpu_unknown_failure", weight=0.72)
+
+
+def _is_escape(one: Finding) -> bool:
+    return one.number == "140" or one.cause in {"gpu_sram_uncorrectable", "sdc_suspected"}
+
+
+def _episodes(group: list[Finding]) -> int:
+    """How many runs the faults fall into: another process, or a quarter of an hour later."""
+    times = sorted({(one.time or 0.0, one.pid or 0) for one in group})
+    pids = {one.pid for one in group if one.pid is not None}
+    gaps = 1 + sum(later[0] - sooner[0] > _APART_S for sooner, later in pairwise(times))
+    return min(gaps, len(pids)) if pids else gaps
+
+
+def _is_kernel(one: Finding) -> bool:
+    return one.source.startswith("kernel/") or "NVRM" in one.text

@@ -1,0 +1,76 @@
+"""Nodes: what a lost node's own last words say, and what several lost at once have in common."""
+
+from collections import Counter
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.shared import shared_by
+from supervisor.model.ids import NodeName
+
+_LOST: Final = "node_unreachable"
+_TOGETHER_S: Final = 120.0
+_SEVERAL: Final = 2
+_WHY: Final = frozenset(
+    {
+        "host_machine_check",
+        "host_memory_uncorrectable",
+        "thermal_shutdown",
+        "node_power_loss",
+        "pcie_fatal_error",
+        "gpu_lost",
+        "local_disk_failure",
+        "nic_failure",
+    }
+)
+
+
+def lost_nodes_own_words(case: Case) -> None:
+    """A lost node is what is seen from outside; what its own kernel said before tells why."""
+    lost = case.of(_LOST)
+    if not lost:
+        return
+    nodes = {node for one in lost for node in case.named_nodes(one)}
+    own = [one for one in case.roots() if one.cause in _WHY and (not nodes or case.node_of(one) in nodes)]
+    if own:
+        best = max(own, key=lambda one: one.weight)
+        case.change(lambda one: one.role == "root" and one.cause == _LOST, role="echo")
+        case.change(lambda one: one is best, weight=max(best.weight, 0.93))
+
+
+def one_rack(case: Case) -> None:
+    """Several nodes lost within two minutes that share a switch, a rack or a power supply: blame what they share."""
+    lost = case.of(_LOST)
+    nodes = list(dict.fromkeys(node for one in lost for node in case.named_nodes(one)))
+    times = [one.time for one in lost if one.time is not None]
+    if len(nodes) < _SEVERAL or (times and max(times) - min(times) > _TOGETHER_S):
+        return
+    shared = shared_by(case.bundle.topology, nodes)
+    if shared is None:
+        return
+    kind, name = shared
+    what = "switch_failure" if kind == "switch" else "node_power_loss"
+    first = lost[0]
+    case.findings.append(
+        Finding(
+            signature=f"shared_{kind}",
+            role="root",
+            cause=what,
+            weight=0.9,
+            scope="job",
+            source="topology.json",
+            text=f"{len(nodes)} nodes were lost together, and all of them hang on {kind} {name}",
+            time=first.time,
+            names=",".join(nodes),
+        )
+    )
+    case.change(lambda one: one.role == "root" and one.cause == _LOST, role="echo")
+
+
+def most_accused(case: Case) -> NodeName | None:
+    """The node that peers name in their complaints and that is heard least of itself."""
+    accused = Counter(node for one in case.findings if one.scope == "peer" for node in case.accused_by(one))
+    if not accused:
+        return None
+    (first, count), *others = accused.most_common(2)
+    return first if not others or count > others[0][1] else None

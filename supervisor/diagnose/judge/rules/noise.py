@@ -1,0 +1,73 @@
+"""What looks like a cause and is none: caught exceptions, other jobs' nodes, processes that were told to end."""
+
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+
+_TOLD_S: Final = 1.0
+_START: Final = frozenset(
+    {
+        "command_not_found",
+        "permission_denied",
+        "import_error",
+        "file_not_found",
+        "fabric_misconfigured",
+        "library_version_incompat",
+        "invalid_account",
+        "license_unavailable",
+        "port_in_use",
+        "container_pull_failed",
+        "node_misconfigured",
+        "dns_failure",
+        "credentials_expired",
+    }
+)
+"""Causes that keep a program from starting."""
+
+
+def caught(case: Case) -> None:
+    """An exception after which its writer went on working was caught (three reports of progress follow it)."""
+    case.change(
+        lambda one: one.went_on and one.role == "root" and one.scope != "job" and not _is_device(one), role="context"
+    )
+
+
+def survived(case: Case) -> None:
+    """What would have kept the program from starting did not: the same writer made steps afterwards."""
+    worked = {one.log.name: one.progress[-1].line for one in case.scanned if one.progress}
+
+    def is_past(one: Finding) -> bool:
+        log = case.scanned[one.order[0]].log if one.is_line else None
+        return one.role == "root" and one.cause in _START and log is not None and worked.get(log.name, 0) > one.order[1]
+
+    case.change(is_past, role="context")
+
+
+def foreign_nodes(case: Case) -> None:
+    """What a node outside the job says is another job's."""
+    own = set(case.bundle.nodes) or {place.node for place in case.places.values() if place.node}
+    if not own or not case.bundle.nodes:
+        return
+    case.change(
+        lambda one: one.role == "root" and one.source.startswith("kernel/") and one.node not in own,
+        role="context",
+    )
+
+
+def torn_down(case: Case) -> None:
+    """What a rank says after it was told to end (SIGTERM, closing signal) follows from that."""
+    for told in case.marked("teardown"):
+        if told.time is None or told.rank is None:
+            continue
+        case.change(lambda one, told=told: _follows(one, told), role="echo")  # type: ignore[misc]  # the loop's value is bound
+
+
+def _follows(one: Finding, told: Finding) -> bool:
+    if one.role != "root" or one.rank != told.rank or one.order[0] != told.order[0] or _is_device(one):
+        return False
+    return one.order > told.order and one.time is not None and told.time is not None and one.time >= told.time - _TOLD_S
+
+
+def _is_device(one: Finding) -> bool:
+    return one.source.startswith(("kernel/", "nvml/", "rdma/"))

@@ -1,0 +1,58 @@
+"""Planned ends: finished runs are finished; a job that somebody ended because it hung was not cancelled."""
+
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+
+_SILENT_S: Final = 3600.0
+_WAITED: Final = frozenset({"nccl_timeout_unattributed", "collective_mismatch", "rank0_long_work_timeout"})
+
+
+def finished(case: Case) -> None:
+    """The program said that its work was done: what follows is its end, a collective that hangs then is harmless."""
+    done = case.marked("finished")
+    if not done or any(_is_before(fault, done[0]) for fault in case.faults() if fault.cause not in _WAITED):
+        return
+    waited = [one for one in case.marked("timeout") if not _is_before(one, done[0])]
+    if waited:
+        case.change(
+            lambda one: one in waited[:1], role="root", scope="job", cause="post_fit_collective_hang", weight=0.85
+        )
+    elif not any(one.cause == "user_stop" for one in case.roots()):
+        case.change(lambda one: one in done, role="root", cause="completed", weight=0.9)
+    else:
+        return
+    case.change(lambda one: one in case.faults() and one not in waited and not _is_before(one, done[0]), role="echo")
+
+
+def did_not_move(case: Case) -> None:
+    """A watchdog or a person ended the job because it stood still: that is no cancel, but with no cause a deadlock."""
+    ended = case.marked("no_progress")
+    if not ended:
+        return
+    case.change(lambda one: one.role == "root" and one.cause in {"user_cancel", "user_stop"}, role="echo")
+    if any(one.weight >= 0.5 for one in case.faults() if one.cause not in _WAITED):  # noqa: PLR2004 - more than a guess
+        return
+    odd = [one for one in case.findings if one.signature == "stack_not_in_collective"]
+    case.change(lambda one: one in odd, role="root", weight=0.74)
+    case.change(lambda one: one is ended[0], role="root", scope="job", cause="deadlock", weight=0.6 if odd else 0.7)
+
+
+def silent_until_the_limit(case: Case) -> None:
+    """A job that had written nothing for an hour when its time limit came had hung."""
+    limits = [one for one in case.of("walltime") if one.is_line and one.time is not None]
+    last = [
+        stamp.seconds for one in case.scanned if one.log.kind == "ranks" and (stamp := one.last) and not stamp.lacks
+    ]
+    if not limits or not last or case.faults():
+        return
+    limit = limits[0].time or 0.0
+    if limit - max(last) >= _SILENT_S and case.made_progress:
+        case.change(lambda one: one is limits[0], cause="deadlock", weight=0.6)
+
+
+def _is_before(one: Finding, other: Finding) -> bool:
+    if one.began is not None and other.time is not None:
+        return one.began < other.time
+    return one.order[0] == other.order[0] and one.order < other.order

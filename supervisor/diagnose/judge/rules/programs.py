@@ -1,0 +1,83 @@
+"""Programs: signals and asserts mean different things by what stands beside them."""
+
+import re
+from typing import Final
+
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.judge.case import Case
+
+_MEMORY: Final = frozenset({"host_memory_uncorrectable", "host_machine_check"})
+_CRASHES: Final = frozenset({"segfault", "illegal_instruction"})
+_SURE: Final = 0.7
+_SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
+_SIGBUS: Final = 7
+_CLOSE_S: Final = 90.0
+_EMBEDDING: Final = re.compile(r"srcIndex|embedding|vocab|token", re.IGNORECASE)
+_INDEX: Final = re.compile(
+    r"srcIndex|index out of bounds|< ?(?:n_classes|num_classes|srcSelectDimSize|sizes?\b|vocab)|idx_dim|out of range|"
+    r"t >= 0|target|label",
+    re.IGNORECASE,
+)
+
+
+def bus_error(case: Case) -> None:
+    """SIGBUS: a full /dev/shm where something says so, else what the kernel says of memory; alone it is vague."""
+    if not any(one.signal == _SIGBUS or "bus error" in one.text.lower() for one in case.findings):
+        return
+    if case.of(*_MEMORY):
+        case.change(lambda one: one.role == "root" and one.cause == "shm_exhausted", role="echo")
+    elif case.of("shm_exhausted"):
+        case.change(lambda one: one.role == "root" and one.cause == "no_space_left" and _SHM in one.text, role="echo")
+
+
+def killed(case: Case) -> None:
+    """SIGKILL proves nothing by itself; beside an OOM line of kernel or Slurm it is that line's echo."""
+    if [one for one in case.of("host_oom") if one.weight > _SURE]:
+        return
+    weak = [one for one in case.of("host_oom") if one.weight <= _SURE]
+    if weak and case.marked("no_progress"):
+        case.change(lambda one: one in weak, role="echo")
+
+
+def crash_after(case: Case) -> None:
+    """A crash of native code after an earlier failure elsewhere is that failure's echo."""
+    firm = [one for one in case.faults() if one.cause not in _CRASHES and one.weight >= 0.55]  # noqa: PLR2004 - more than vague
+    if not firm:
+        return
+    case.change(lambda one: one.role == "root" and one.cause in _CRASHES and _is_after_any(one, firm), role="echo")
+
+
+def asserts(case: Case) -> None:
+    """One rank's assert about an index in the middle of a run is about one sample: data (edge rule 3)."""
+    told = [one for one in case.of("device_side_assert") if one.weight]
+    texts = [one for one in case.findings if _is_assertion(one)]
+    if not told or not any(_INDEX.search(one.text) for one in texts):
+        return
+    ranks = {one.rank for one in [*told, *texts]}
+    if len(ranks) == 1 and case.made_progress and not case.of("vocab_mismatch"):
+        case.change(lambda one: one in told, cause="label_or_token_out_of_range", weight=0.8)
+
+
+def out_of_range_from_the_start(case: Case) -> None:
+    """An id out of range on all ranks, or before any step, is the program's: its vocabulary is too small (rule 3)."""
+    told = case.of("device_side_assert", "label_or_token_out_of_range")
+    texts = [one for one in case.findings if _is_assertion(one)]
+    if not told or not any(_EMBEDDING.search(one.text) for one in texts):
+        return
+    ranks = {one.rank for one in [*told, *texts] if one.rank is not None}
+    if not case.made_progress or (len(ranks) > 1 and 2 * len(ranks) >= len(case.ranks)):
+        case.change(lambda one: one in told, cause="vocab_mismatch", weight=0.8)
+
+
+def _is_assertion(one: Finding) -> bool:
+    return "Assert" in one.text or "assert" in one.text or "IndexError" in one.text
+
+
+def _is_after_any(one: Finding, firm: list[Finding]) -> bool:
+    for other in firm:
+        if one.time is None or other.time is None:
+            if one.order[0] != other.order[0] or other.order < one.order:
+                return True
+        elif other.time <= one.time + _CLOSE_S:
+            return True
+    return False

@@ -1,0 +1,97 @@
+"""One file as pieces of bytes: plain, gzip or Zstandard; never a pipe, a device or what a link outside leads to."""
+
+import gzip
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar, cast
+
+import msgspec
+
+from supervisor.errors import PayloadRefused
+
+_PIECE_BYTES: Final = 1 << 20
+_JSON_BYTES: Final = 16 << 20
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+_T = TypeVar("_T")
+
+
+def check_regular(path: Path) -> None:
+    """Raises `PayloadRefused` for what is no file with an end, `OSError` where there is none."""
+    mode = path.stat().st_mode
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            raise PayloadRefused(f"{path} is {name}; write its output to a file first and name that")
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """The file lies in the folder, also after links are followed."""
+    try:
+        return path.resolve(strict=True).is_relative_to(folder.resolve())
+    except OSError:
+        return False
+
+
+def pieces_of(path: Path) -> Callable[[], Iterator[bytes]]:
+    """What opens the file and gives its bytes, uncompressed. A file that still grows is read to its present end."""
+
+    def pieces() -> Iterator[bytes]:
+        with path.open("rb") as raw:
+            file = _uncompressed(raw, path)
+            try:
+                while data := file.read(_PIECE_BYTES):
+                    yield data
+            except (EOFError, gzip.BadGzipFile) as exc:
+                yield f"\n{path.name}: the compressed file ends early: {exc}\n".encode()
+
+    return pieces
+
+
+def read_json(path: Path, shape: type[_T]) -> _T | None:
+    """The file in this shape, None where there is none. Raises `PayloadRefused` for another shape, or a huge file."""
+    try:
+        check_regular(path)
+        with path.open("rb") as file:
+            data = file.read(_JSON_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > _JSON_BYTES:
+        raise PayloadRefused(f"{path} is larger than {_JSON_BYTES >> 20} MiB")
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as exc:
+        raise PayloadRefused(f"{path}: {exc}") from exc
+
+
+def _uncompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
+    head = raw.read(4)
+    raw.seek(0)
+    if head.startswith(_GZIP):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    if head == _ZSTD:
+        return _zstd(raw, path)
+    return raw
+
+
+def _zstd(raw: IO[bytes], path: Path) -> IO[bytes]:
+    try:
+        from compression import zstd  # Python 3.14 has it itself
+
+        return cast("IO[bytes]", zstd.ZstdFile(raw))
+    except ImportError:
+        pass
+    try:
+        import zstandard  # an extra
+    except ImportError as exc:
+        raise PayloadRefused(
+            f"{path} is compressed with Zstandard: pip install 'slurm-supervise[zstd]', or `zstd -d` it first"
+        ) from exc
+    reader: Any = zstandard.ZstdDecompressor().stream_reader(raw)
+    return cast("IO[bytes]", reader)

@@ -1,0 +1,295 @@
+"""One log, read once in pieces with bounded memory: what its lines show, when, and how far the program came."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final
+
+from supervisor.diagnose.bundle import Log, Place
+from supervisor.diagnose.evidence.stacks import MAIN, frame_of
+from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.scan.catalogue import Catalogue, Spot, with_packs
+from supervisor.diagnose.scan.labels import split_label, writer_of
+from supervisor.diagnose.scan.lines import Hit, LineScanner, shortened
+from supervisor.diagnose.scan.progress import Progress, progress_of
+from supervisor.diagnose.scan.stamps import Stamp, stamp_of
+from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
+from supervisor.diagnose.signatures import Signature
+from supervisor.model.ids import Rank
+
+_CONTEXT_BYTES: Final = 8192
+"""Kept of what was read, so that a line without a time finds the one before it."""
+_LOOK_BACK_LINES: Final = 40
+_HEAD_LINES: Final = 200
+_TAIL_BYTES: Final = 128 * 1024
+_UNBROKEN_BYTES: Final = 1 << 20
+"""More than this without a newline is read as if there were one."""
+_SAME: Final = 12
+"""Findings of one signature and rank that are kept: the first ones and the last."""
+_KEPT: Final = 20_000
+_LAST_LINES: Final = 12
+_FRAMES: Final = 8
+_NCCL: Final = " NCCL "
+"""Lines of NCCL's own log tell host and GPU."""
+_WENT_ON: Final = 3
+"""So many reports of progress after a failure show that somebody had caught it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scanned:
+    """What one log shows."""
+
+    log: Log
+    findings: tuple[Finding, ...] = ()
+    lines: int = 0
+    first: Stamp | None = None
+    last: Stamp | None = None
+    """The first and the last time that its lines tell."""
+    progress: tuple[Progress, ...] = ()
+    """Reports of progress in its last part."""
+    place: Place | None = None
+    """Where its writer ran, as its own lines tell."""
+    stack: tuple[str, ...] = ()
+    """Frames of the main thread in the last dump of stacks, innermost first."""
+    made_progress: bool = False
+    """Such a report stands anywhere where it was looked at."""
+    end: tuple[str, ...] = ()
+    """Its last lines that are not empty."""
+
+
+def scan_log(log: Log, index: int = 0, catalogue: Catalogue | None = None) -> Scanned:
+    """All that the log shows. Raises `OSError` where its file cannot be read."""
+    return _Scan(log, index, catalogue or reading_catalogue()).run()
+
+
+@cache
+def reading_catalogue(packs: tuple[Signature, ...] = ()) -> Catalogue:
+    """The product's signatures and a site's, and what a reader of whole logs stops at beside them."""
+    return with_packs(packs, (*TRIGGERS, _NCCL, MAIN))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Findings of one signature and rank."""
+
+    first: list[Finding] = field(default_factory=list)
+    last: Finding | None = None
+    count: int = 0
+
+
+class _Scan:
+    def __init__(self, log: Log, index: int, catalogue: Catalogue) -> None:
+        self._log, self._index, self._catalogue = log, index, catalogue
+        self._scanner = LineScanner(kind=log.kind, signatures=catalogue)
+        self._traces = TraceReader(log.rank)
+        self._kept: dict[tuple[str, Rank | None], _Kept] = {}
+        self._number = 1
+        self._first: Stamp | None = None
+        self._stamp: Stamp | None = None
+        self._tail = b""
+        self._tail_line = 1
+        self._progressed = False
+        self._place: Place | None = None
+        self._stack: list[str] = []
+        self._is_stack = False
+
+    def run(self) -> Scanned:
+        keep, done = b"", 0
+        for piece in self._log.data():
+            data = keep + piece
+            whole = data.rfind(b"\n", done) + 1
+            if whole <= done:
+                if len(data) - done < _UNBROKEN_BYTES:
+                    keep = data
+                    continue
+                whole = len(data)
+            self._block(data, done, whole)
+            begin = max(0, whole - _CONTEXT_BYTES)
+            keep, done = data[begin:], whole - begin
+        if len(keep) > done:
+            self._block(keep, done, len(keep))
+        for trace in self._traces.end():
+            self._add(self._of_trace(trace))
+        return self._result()
+
+    def _block(self, data: bytes, begin: int, end: int) -> None:
+        if self._first is None:
+            self._first = _first_stamp(data, begin, end)
+        part = data if end == len(data) else data[:end]
+        spots = list(self._catalogue.spots(part, begin))
+        at, place, number = 0, begin, self._number
+        while True:
+            if not self._traces.is_open and not self._is_stack:
+                if at >= len(spots):
+                    break
+                start = max(part.rfind(b"\n", place, spots[at].start) + 1, place)
+                number += part.count(b"\n", place, start)
+                place = start
+            if place >= end:
+                break
+            stop = part.find(b"\n", place, end)
+            stop = end if stop < 0 else stop
+            here = at
+            while at < len(spots) and spots[at].start <= stop:
+                at += 1
+            self._line(number, part, place, stop, spots[here:at])
+            place, number = stop + 1, number + 1
+        if place < end:
+            number += part.count(b"\n", place, end)
+        self._remember_tail(part, begin, end)
+        self._number = number
+
+    def _line(self, number: int, data: bytes, start: int, stop: int, spots: list[Spot]) -> None:
+        cut = max(start, stop - 4 * _CONTEXT_BYTES)
+        text = shortened(data[cut:stop].decode(errors="replace"))
+        self._read_stack(text)
+        if self._place is None and _NCCL in text:
+            self._learn_place(text)
+        traces = list(self._traces.read(number, text))
+        hits = [hit for spot in spots for hit in self._scanner.hits_at(data, spot)]
+        if not traces and not hits:
+            return
+        stamp = self._stamp_at(data, start, text)
+        trace = traces[-1] if traces else None
+        for one in traces:
+            if one.number != number or not any(hit.role != "context" for hit in hits):
+                self._add(self._of_trace(one, stamp))
+        for hit in hits:
+            self._add(self._of_hit(number, hit, stamp, trace))
+
+    def _read_stack(self, text: str) -> None:
+        if MAIN in text:
+            self._stack, self._is_stack = [], True
+        elif self._is_stack and (frame := frame_of(split_label(text)[1])) and len(self._stack) < _FRAMES:
+            self._stack.append(frame)
+        else:
+            self._is_stack = False
+
+    def _learn_place(self, text: str) -> None:
+        writer = writer_of(text)
+        if writer.node and writer.pid:
+            self._place = Place(node=writer.node, gpu=writer.gpu)
+
+    def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
+        """The line's own time, or that of the nearest line before it that has one."""
+        stamp = stamp_of(text)
+        place = start
+        for _ in range(_LOOK_BACK_LINES):
+            if stamp is not None or place <= 0:
+                break
+            before = data.rfind(b"\n", max(0, place - 1 - 4096), place - 1) + 1
+            line = data[before : place - 1].decode(errors="replace")
+            stamp = stamp_of(line)
+            self._progressed = self._progressed or progress_of(0, split_label(line[:512])[1]) is not None
+            place = before
+        if stamp is not None:
+            self._stamp = stamp
+        return self._stamp
+
+    def _of_hit(self, number: int, hit: Hit, stamp: Stamp | None, trace: Trace | None) -> Finding:
+        log = self._log
+        return Finding(
+            signature=hit.signature,
+            role=hit.role,
+            cause=hit.cause,
+            weight=hit.weight,
+            scope=hit.scope,
+            marks=hit.marks,
+            source=f"{log.name}:{number}",
+            text=hit.text.strip(),
+            order=(self._index, number),
+            stamp=stamp,
+            rank=hit.rank if hit.rank is not None else log.rank,
+            local_rank=hit.local_rank,
+            node=hit.node or log.node,
+            gpu=hit.gpu,
+            pid=hit.pid,
+            pci=hit.pci,
+            code=hit.code,
+            signal=hit.signal,
+            frame=trace.top if trace else None,
+            exception=trace.exception if trace else "",
+            file=hit.file,
+            peer=hit.peer,
+            errno=hit.errno,
+            ms=hit.ms,
+            step=hit.step,
+            number=hit.number,
+            names=hit.names,
+        )
+
+    def _of_trace(self, trace: Trace, stamp: Stamp | None = None) -> Finding:
+        log = self._log
+        return Finding(
+            signature="python_traceback",
+            role="root",
+            cause="python_exception",
+            weight=0.62 if trace.is_follow_up else 0.72,
+            source=f"{log.name}:{trace.number}",
+            text=trace.text.strip(),
+            order=(self._index, trace.number),
+            stamp=stamp or self._stamp,
+            rank=trace.rank,
+            node=log.node,
+            frame=trace.top,
+            exception=trace.exception,
+        )
+
+    def _add(self, finding: Finding) -> None:
+        if len(self._kept) > _KEPT and (finding.signature, finding.rank) not in self._kept:
+            return
+        kept = self._kept.setdefault((finding.signature, finding.rank), _Kept())
+        kept.count += 1
+        if len(kept.first) < _SAME:
+            kept.first.append(finding)
+        else:
+            kept.last = finding
+
+    def _remember_tail(self, data: bytes, begin: int, end: int) -> None:
+        tail = self._tail + data[begin:end]
+        drop = tail.find(b"\n", max(0, len(tail) - _TAIL_BYTES)) + 1 if len(tail) > _TAIL_BYTES else 0
+        self._tail_line += tail.count(b"\n", 0, drop)
+        self._tail = tail[drop:]
+
+    def _result(self) -> Scanned:
+        lines = self._tail.decode(errors="replace").replace("\r\n", "\n").split("\n")
+        numbered = list(enumerate(lines, start=self._tail_line))
+        progress = tuple(_progress(numbered))
+        last = next((stamp for _, line in reversed(numbered) if (stamp := stamp_of(line))), None)
+        return Scanned(
+            log=self._log,
+            findings=tuple(self._findings(progress)),
+            lines=self._number,
+            first=self._first,
+            last=last or self._stamp,
+            progress=progress,
+            place=self._place,
+            stack=tuple(self._stack),
+            made_progress=self._progressed or bool(progress),
+            end=tuple(line.rpartition("\r")[2].strip()[:400] for line in lines if line.strip())[-_LAST_LINES:],
+        )
+
+    def _findings(self, progress: tuple[Progress, ...]) -> Iterator[Finding]:
+        found = [
+            replace(one, count=kept.count if one is kept.first[0] else 1)
+            for kept in self._kept.values()
+            for one in (*kept.first, *([kept.last] if kept.last else []))
+        ]
+        numbers = [one.line for one in progress]
+        for finding in sorted(found, key=lambda one: one.order):
+            after = sum(number > finding.order[1] for number in numbers[-_WENT_ON:])
+            yield replace(finding, went_on=after >= _WENT_ON)
+
+
+def _progress(numbered: list[tuple[int, str]]) -> Iterator[Progress]:
+    for number, line in numbered:
+        for part in line.split("\r") if "\r" in line else (line,):
+            if found := progress_of(number, split_label(part[:512])[1]):
+                yield found
+
+
+def _first_stamp(data: bytes, begin: int, end: int) -> Stamp | None:
+    for line in data[begin : min(end, begin + 64 * 1024)].split(b"\n")[:_HEAD_LINES]:
+        if stamp := stamp_of(line[:200].decode(errors="replace")):
+            return stamp
+    return None

@@ -1,0 +1,34 @@
+"""Steps that a program reports while it works: how far it came, and whether it went on after something went wrong."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_STEPS: Final = re.compile(
+    r"\b(?:global[_ ]?step|step|iter(?:ation)?|num_updates|update|batch|time ?step|nstep)s?[\]\"']?"
+    r"(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,12})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,12}))?",
+    re.IGNORECASE,
+)
+_BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|time ?step)\W{1,3}\d", re.IGNORECASE)
+_BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
+_SPENT: Final = re.compile(r"\b(?:loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One report."""
+
+    line: int
+    step: int
+    total: int | None = None
+
+
+def progress_of(number: int, line: str) -> Progress | None:
+    """The step that the line reports; None where it reports none."""
+    match = _BAR.search(line)
+    if match is None and (_SPENT.search(line) or _BARE.search(line)):
+        match = _STEPS.search(line)
+    if match is None:
+        return None
+    total = match["total"]
+    return Progress(number, int(match["step"]), int(total) if total else None)

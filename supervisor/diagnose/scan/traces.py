@@ -1,0 +1,157 @@
+"""Python's tracebacks in a log, also of several ranks that wrote at once."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from supervisor.diagnose.scan.labels import split_label
+from supervisor.model.ids import Rank
+
+_FRAME: Final = re.compile(r'\s{1,32}File "([^"]{1,1024})", line (\d{1,9})(?:,? in (.{1,256}))?')
+_EXCEPTION: Final = re.compile(r"((?:[A-Za-z_]\w{0,127}\.){0,12}[A-Z]\w{0,127})(?::( .*)?|\s*)$")
+_SUFFIX: Final = ("Error", "Exception", "Exit", "Interrupt", "Failure", "Timeout", "Warning", "Fault")
+_LIBRARY: Final = re.compile(r"(?:site-packages|dist-packages|/lib/python\d|^<|/importlib/)")
+_PATIENCE: Final = 200
+"""Foreign lines between two of one traceback, where several ranks write into one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a traceback."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.line}:{self.function}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One traceback."""
+
+    number: int
+    """Number of the line that names the exception, or the fatal error."""
+    rank: Rank | None
+    frames: tuple[Frame, ...]
+    """Outermost first."""
+    exception: str
+    """`KeyError`, with its module where the log has one; empty for a fatal error of the interpreter."""
+    text: str
+    is_follow_up: bool = False
+    """Raised while another one was handled: that one came first."""
+
+    @property
+    def top(self) -> Frame:
+        """The innermost frame in the user's code, else the innermost of all."""
+        own = [frame for frame in self.frames if not _LIBRARY.search(frame.file)]
+        return (own or list(self.frames))[-1]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A traceback that is being read."""
+
+    number: int
+    is_reversed: bool = False
+    """faulthandler writes the innermost frame first."""
+    text: str = ""
+    frames: list[Frame] = field(default_factory=list)
+    is_follow_up: bool = False
+    foreign: int = 0
+    was_ours: bool = True
+    """The line before belongs to it."""
+
+
+TRIGGERS: Final = ("Traceback (most recent call last)", "Fatal Python error: ", '", line ')
+"""A log without any of these literals holds no traceback."""
+
+
+def find_traces(lines: Iterable[tuple[int, str]], rank: Rank | None = None) -> Iterator[Trace]:
+    """All tracebacks of a log, in the order of their ends; `rank`: who wrote it where no label says so."""
+    reader = TraceReader(rank)
+    for number, line in lines:
+        yield from reader.read(number, line)
+    yield from reader.end()
+
+
+class TraceReader:
+    """Takes lines one by one; keeps one open traceback per label."""
+
+    def __init__(self, rank: Rank | None) -> None:
+        self._rank = rank
+        self._open: dict[Rank | None, _Open] = {}
+        self._fatal: dict[Rank | None, tuple[int, str]] = {}
+        self._follows: set[Rank | None] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """The lines that follow may belong to a traceback."""
+        return bool(self._open or self._fatal)
+
+    def read(self, number: int, line: str) -> Iterator[Trace]:
+        """The tracebacks that are complete with this line."""
+        label, rest = split_label(line)
+        if "Traceback (most recent call last)" in rest:
+            self._open[label] = _Open(number=number, is_follow_up=label in self._follows)
+            self._follows.discard(label)
+        elif rest.startswith("Fatal Python error: "):
+            self._fatal[label] = (number, rest)
+        elif rest.startswith("Current thread ") and label in self._fatal:
+            at, text = self._fatal.pop(label)
+            self._open[label] = _Open(number=at, is_reversed=True, text=text)
+        elif "the above exception" in rest.lower():
+            self._follows.add(label)
+        elif label not in self._open and _FRAME.match(rest):
+            # The log begins, or was cut, in the middle of one.
+            self._open[label] = _Open(number=number)
+            yield from self._go_on(label, self._open[label], number, rest)
+        elif (now := self._open.get(label)) is not None:
+            yield from self._go_on(label, now, number, rest)
+        elif label in self._fatal and number - self._fatal[label][0] > _PATIENCE:
+            del self._fatal[label]
+
+    def end(self) -> Iterator[Trace]:
+        """The log ends: a reversed one is complete whenever it stops."""
+        for label, now in self._open.items():
+            if now.is_reversed and now.frames:
+                yield self._closed(label, now, number=now.number, exception="", text=now.text)
+
+    def _go_on(self, label: Rank | None, now: _Open, number: int, rest: str) -> Iterator[Trace]:
+        if match := _FRAME.match(rest):
+            now.frames.append(Frame(match[1], int(match[2]), match[3] or "?"))
+            now.was_ours = True
+        elif now.is_reversed:
+            if now.frames:
+                del self._open[label]
+                yield self._closed(label, now, number=now.number, exception="", text=now.text)
+        elif exception := _exception(rest, is_next=now.was_ours and bool(now.frames)):
+            del self._open[label]
+            if now.frames:
+                yield self._closed(label, now, number=number, exception=exception, text=rest)
+        else:
+            now.was_ours = rest.startswith(" ")
+            now.foreign += not now.was_ours
+            if now.foreign > _PATIENCE:
+                del self._open[label]
+
+    def _closed(self, label: Rank | None, now: _Open, *, number: int, exception: str, text: str) -> Trace:
+        frames = reversed(now.frames) if now.is_reversed else now.frames
+        return Trace(
+            number=number,
+            rank=label if label is not None else self._rank,
+            frames=tuple(frames),
+            exception=exception,
+            text=text,
+            is_follow_up=now.is_follow_up,
+        )
+
+
+def _exception(rest: str, *, is_next: bool) -> str:
+    """The exception that this line names. A name without one of the usual ends counts only right behind a frame."""
+    match = _EXCEPTION.match(rest)
+    if match is None:
+        return ""
+    return match[1] if is_next or match[1].endswith(_SUFFIX) else ""
