@@ -140,7 +140,9 @@ async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, i
         _or_none(slurm.job(around.job_id, deadline_s=_FIRST_ASK_S)),
     )
     mode = await _or_none(slurm.preempt_mode(job, deadline_s=_FIRST_ASK_S)) if job else None
-    prospects = Prospects(walltime_at=job.end_time if job else None, preempt_mode=mode or "")
+    # Of a job that is being cancelled EndTime is that moment: the cancel would look like the time limit.
+    walltime_at = job.end_time if job and job.state == "RUNNING" else None
+    prospects = Prospects(walltime_at=walltime_at, preempt_mode=mode or "")
     return address or (str(around.here), 0), config or SlurmConfig(), prospects
 
 

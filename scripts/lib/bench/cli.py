@@ -20,7 +20,7 @@ from story.waiting import Late
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from bench import agents, beat, command, ranks, recover
+from bench import agents, beat, command, diagnose, ranks, recover
 from bench.installed import Installed, installed
 from bench.measure import Measure, header
 from bench.place import Place
@@ -31,7 +31,11 @@ _NODES = 4
 _TERMINATED = 143
 _FAULTS = (Late, NotSubmitted, CannotInstall, CannotBuild, TestbedError, OSError, subprocess.SubprocessError)
 
-ALONE: dict[str, Callable[[Installed], Iterator[Measure]]] = {"beat": beat.measures, "command": command.help_and_size}
+ALONE: dict[str, Callable[[Installed], Iterator[Measure]]] = {
+    "beat": beat.measures,
+    "command": command.help_and_size,
+    "diagnose": diagnose.measures,
+}
 ON_CLUSTER = ("sbatch", "ranks", "agent", "steps", "recover")
 GROUPS = {"start": ("command", "sbatch", "ranks", "agent", "steps")}
 
