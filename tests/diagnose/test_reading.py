@@ -51,7 +51,7 @@ def test_a_folder_has_all_its_parts(tmp_path: Path) -> None:
     for folder in ("ranks", "kernel", "nvml"):
         (tmp_path / folder).mkdir()
     (tmp_path / "ranks" / "12.log").write_text("hello\n")
-    (tmp_path / "kernel" / "node004.log").write_text("NVRM: Xid (PCI:0000:9d:00): 79, pid=1, GPU has fallen off the bus.\n")
+    (tmp_path / "kernel" / "node004.log").write_text("NVRM: Xid (PCI:0000:9d:00): 79, pid=1, GPU has fallen off\n")
     (tmp_path / "nvml" / "node004.json").write_text('{"gpus": {"3": {"pci": "00000000:9D:00.0"}}}')
     (tmp_path / "slurm.log").write_text("srun: error: node004: task 12: Killed\n")
     (tmp_path / "slurm.json").write_text('{"state": "FAILED", "exit_code": "0:9"}')

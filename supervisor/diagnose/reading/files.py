@@ -1,7 +1,7 @@
 """One file as pieces of bytes: plain, gzip or Zstandard; never a pipe, a device or what a link outside leads to."""
 
-import gzip
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar, cast
@@ -13,6 +13,8 @@ from supervisor.errors import PayloadRefused
 _PIECE_BYTES: Final = 1 << 20
 _JSON_BYTES: Final = 16 << 20
 _GZIP: Final = b"\x1f\x8b"
+_WITH_HEADER: Final = 31
+"""zlib's number for gzip's own header."""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _KINDS: Final = (
     (stat.S_ISFIFO, "a pipe"),
@@ -44,14 +46,35 @@ def pieces_of(path: Path) -> Callable[[], Iterator[bytes]]:
 
     def pieces() -> Iterator[bytes]:
         with path.open("rb") as raw:
-            file = _uncompressed(raw, path)
-            try:
-                while data := file.read(_PIECE_BYTES):
-                    yield data
-            except (EOFError, gzip.BadGzipFile) as exc:
-                yield f"\n{path.name}: the compressed file ends early: {exc}\n".encode()
+            head = raw.read(4)
+            raw.seek(0)
+            if head.startswith(_GZIP):
+                yield from _gunzipped(raw)
+            elif head == _ZSTD:
+                yield from _read(_zstd(raw, path))
+            else:
+                yield from _read(raw)
 
     return pieces
+
+
+def _read(file: IO[bytes]) -> Iterator[bytes]:
+    while data := file.read(_PIECE_BYTES):
+        yield data
+
+
+def _gunzipped(raw: IO[bytes]) -> Iterator[bytes]:
+    """All members of the file; of one that is cut or damaged what comes before that."""
+    engine = zlib.decompressobj(wbits=_WITH_HEADER)
+    data = b""
+    while data := data or raw.read(_PIECE_BYTES // 8):
+        try:
+            yield engine.decompress(data, _PIECE_BYTES)
+        except zlib.error:
+            return
+        data = engine.unconsumed_tail
+        if engine.eof:
+            data, engine = engine.unused_data, zlib.decompressobj(wbits=_WITH_HEADER)
 
 
 def read_json(path: Path, shape: type[_T]) -> _T | None:
@@ -68,16 +91,6 @@ def read_json(path: Path, shape: type[_T]) -> _T | None:
         return msgspec.json.decode(data, type=shape)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as exc:
         raise PayloadRefused(f"{path}: {exc}") from exc
-
-
-def _uncompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
-    head = raw.read(4)
-    raw.seek(0)
-    if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    if head == _ZSTD:
-        return _zstd(raw, path)
-    return raw
 
 
 def _zstd(raw: IO[bytes], path: Path) -> IO[bytes]:

@@ -143,7 +143,7 @@ class _Folder:
 
     def _beats(self) -> tuple[dict[str, Any], ...]:
         told = self._json("beats.json", list[Any] | dict[str, Any])
-        return tuple(one for one in (told if isinstance(told, list) else [told]) if isinstance(one, dict))
+        return tuple(one for one in (told if isinstance(told, list) else [told]) if isinstance(one, dict) and one)
 
     def _dumps(self) -> Iterator[Dump]:
         for file in islice(sorted((self._path / "flight").glob("*")), _FILES):

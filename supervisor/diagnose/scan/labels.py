@@ -21,6 +21,8 @@ _LABELS: Final = tuple(
         r"(?P<node>[A-Za-z][\w-]{0,62}\d): (?=\S)",  # pdsh, clush
     )
 )
+_ANY: Final = re.compile(r" {0,7}\d{1,7}: |[\[(]|[A-Za-z][\w.-]{0,63}:(?:\d| \S)")
+"""What every label begins with: most lines have none, and that is told at once."""
 _NO_HOSTS: Final = frozenset({"md5", "sha1", "sha256", "utf8", "utf16", "py3", "python3", "conda3", "rank0", "int8"})
 _TIME: Final = re.compile(r"\[?\d{4}-\d\d-\d\d[T ,]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?\]?[ ,]{0,2}")
 _MARKER: Final = re.compile(r"\[rank(\d{1,7})\]:|\[default(\d{1,3})\]:")
@@ -44,6 +46,9 @@ class Writer:
     pid: int | None = None
 
 
+_NOBODY: Final = Writer()
+
+
 def split_label(line: str) -> tuple[Rank | None, str]:
     """The rank by the line's label, and the line without labels, time and colour. Frames keep their indentation."""
     writer, rest = read_labels(line)
@@ -55,6 +60,8 @@ def split_label(line: str) -> tuple[Rank | None, str]:
 def read_labels(line: str) -> tuple[Writer, str]:
     """Who wrote the line by the labels in front of it, and the line without them and without colour."""
     rest = _ANSI.sub("", line) if "\x1b" in line or "\0" in line else line
+    if not _ANY.match(rest):
+        return _NOBODY, rest
     found: dict[str, str] = {}
     for label in _LABELS:
         match = label.match(rest)

@@ -21,6 +21,8 @@ _CONTEXT_BYTES: Final = 8192
 """Kept of what was read, so that a line without a time finds the one before it."""
 _LOOK_BACK_LINES: Final = 40
 _HEAD_LINES: Final = 200
+_STAMP_BYTES: Final = 512
+"""What is looked at of a line for its time."""
 _TAIL_BYTES: Final = 128 * 1024
 _UNBROKEN_BYTES: Final = 1 << 20
 """More than this without a newline is read as if there were one."""
@@ -82,8 +84,11 @@ class _Scan:
         self._log, self._index, self._catalogue = log, index, catalogue
         self._scanner = LineScanner(kind=log.kind, signatures=catalogue)
         self._traces = TraceReader(log.rank)
+        self._plain = len(catalogue.signatures)
         self._kept: dict[tuple[str, Rank | None], _Kept] = {}
         self._number = 1
+        self._base = 0  # where in the log the data at hand begin
+        self._seen = 0  # up to where lines have been looked at for their time
         self._first: Stamp | None = None
         self._stamp: Stamp | None = None
         self._tail = b""
@@ -106,6 +111,7 @@ class _Scan:
             self._block(data, done, whole)
             begin = max(0, whole - _CONTEXT_BYTES)
             keep, done = data[begin:], whole - begin
+            self._base += begin
         if len(keep) > done:
             self._block(keep, done, len(keep))
         for trace in self._traces.end():
@@ -145,7 +151,8 @@ class _Scan:
         self._read_stack(text)
         if self._place is None and _NCCL in text:
             self._learn_place(text)
-        traces = list(self._traces.read(number, text))
+        is_trace = self._traces.is_open or any(spot.candidates[-1] >= self._plain for spot in spots)
+        traces = list(self._traces.read(number, text)) if is_trace else []
         hits = [hit for spot in spots for hit in self._scanner.hits_at(data, spot)]
         if not traces and not hits:
             return
@@ -171,17 +178,17 @@ class _Scan:
             self._place = Place(node=writer.node, gpu=writer.gpu)
 
     def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
-        """The line's own time, or that of the nearest line before it that has one."""
-        stamp = stamp_of(text)
-        place = start
+        """The line's own time, or that of the nearest line before it that has one. No line is looked at twice."""
+        stamp, place = stamp_of(text), start
         for _ in range(_LOOK_BACK_LINES):
-            if stamp is not None or place <= 0:
+            if stamp is not None or place <= 0 or self._base + place <= self._seen:
                 break
-            before = data.rfind(b"\n", max(0, place - 1 - 4096), place - 1) + 1
-            line = data[before : place - 1].decode(errors="replace")
+            before = data.rfind(b"\n", max(0, place - 1 - _CONTEXT_BYTES), place - 1) + 1
+            line = data[before : place - 1][:_STAMP_BYTES].decode(errors="replace")
             stamp = stamp_of(line)
-            self._progressed = self._progressed or progress_of(0, split_label(line[:512])[1]) is not None
+            self._progressed = self._progressed or progress_of(0, split_label(line)[1]) is not None
             place = before
+        self._seen = self._base + start + len(text)
         if stamp is not None:
             self._stamp = stamp
         return self._stamp
@@ -222,9 +229,9 @@ class _Scan:
         log = self._log
         return Finding(
             signature="python_traceback",
-            role="root",
-            cause="python_exception",
-            weight=0.62 if trace.is_follow_up else 0.72,
+            role="echo" if trace.is_echo else "root",
+            cause="" if trace.is_echo else "python_exception",
+            weight=0.0 if trace.is_echo else 0.62 if trace.is_follow_up else 0.72,
             source=f"{log.name}:{trace.number}",
             text=trace.text.strip(),
             order=(self._index, trace.number),

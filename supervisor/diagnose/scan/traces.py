@@ -11,6 +11,23 @@ from supervisor.model.ids import Rank
 _FRAME: Final = re.compile(r'\s{1,32}File "([^"]{1,1024})", line (\d{1,9})(?:,? in (.{1,256}))?')
 _EXCEPTION: Final = re.compile(r"((?:[A-Za-z_]\w{0,127}\.){0,12}[A-Z]\w{0,127})(?::( .*)?|\s*)$")
 _SUFFIX: Final = ("Error", "Exception", "Exit", "Interrupt", "Failure", "Timeout", "Warning", "Fault")
+_OF_OTHERS: Final = frozenset(
+    {
+        "BrokenPipeError",
+        "ChildFailedError",
+        "ConnectionAbortedError",
+        "ConnectionResetError",
+        "DistBackendError",
+        "DistNetworkError",
+        "KeyboardInterrupt",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "RayActorError",
+        "SignalException",
+        "WorkerCrashedError",
+    }
+)
+"""Raised where somebody else has failed, or has told the process to end."""
 _LIBRARY: Final = re.compile(r"(?:site-packages|dist-packages|/lib/python\d|^<|/importlib/)")
 _PATIENCE: Final = 200
 """Foreign lines between two of one traceback, where several ranks write into one file."""
@@ -42,6 +59,11 @@ class Trace:
     text: str
     is_follow_up: bool = False
     """Raised while another one was handled: that one came first."""
+
+    @property
+    def is_echo(self) -> bool:
+        """Somebody else's failure is what it tells of."""
+        return self.exception.rpartition(".")[2] in _OF_OTHERS
 
     @property
     def top(self) -> Frame:
