@@ -68,8 +68,8 @@ def _made(kind: str) -> bytes:
             line = "".join(f"{one} x\n" for one in literals)
             return (line * (_MB * 1_000_000 // len(line) + 1)).encode()[: _MB * 1_000_000]
         case "long lines":
-            line = b"\r 10% |####      | 12/100 [00:31<38:10, 2.58s/it]" * 20_000 + b"\n"
-            return line * (_MB * 1_000_000 // len(line))
+            bar = b"\r 10% |####      | 12/100 [00:31<38:10, 2.58s/it]" * 20_000 + b"\n"
+            return bar * (_MB * 1_000_000 // len(bar))
         case _:
             line = "srun: error: " + "a" * 3000 + "!" + 'File "' + "x" * 900 + "\n" + "Error: " * 400 + "\n"
             return (line * (_MB * 1_000_000 // len(line))).encode()

@@ -30,6 +30,9 @@ _LOSS: Final = (
     "roce_adp_retrans_to",
     "implied_nak_seq_err",
 )
+_MOVED: Final = frozenset(
+    {"port_xmit_data", "port_rcv_data", "xmit_bytes", "rcv_bytes", "tx_bytes", "rx_bytes", "xmit_data", "rcv_data"}
+)
 _STALE: Final = ("before", "start", "baseline", "first")
 _FRESH: Final = ("after", "end", "now", "last", "current")
 _CABLE_LEAST: Final = 100
@@ -56,11 +59,32 @@ def find(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
     for node, each in ports.items():
         for port in each:
             yield from _of_port(node, port)
+    yield from _stalled(rdma)
     if len(lossy) >= _MANY:
         text = f"packets are lost or come out of order on {len(lossy)} nodes"
         yield _finding(lossy[0], "fabric_packet_loss", 0.7, text, names=",".join(lossy))
     elif lossy and len(ports) > 1:
         yield _finding(lossy[0], "link_fault", 0.5, "packets are lost or out of order on this node only")
+
+
+def _stalled(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
+    """A node that moved nothing while others did, though its port is active."""
+    moved = {node: _traffic(told) for node, told in rdma.items()}
+    still = [node for node, each in moved.items() if each == 0]
+    if len(still) == 1 and sum(1 for each in moved.values() if each) > 0:
+        yield _finding(still[0], "rdma_stall", 0.82, "its adapters moved nothing while those of other nodes did")
+
+
+def _traffic(told: Any, depth: int = 0) -> float | None:  # whatever shape the reader of this site writes
+    """Bytes moved by all ports; None where nothing is told."""
+    if not isinstance(told, dict) or depth > _DEEP:
+        return None
+    parts = [
+        _rise(value, is_delta=True)[0] if str(key).removesuffix("_delta") in _MOVED else _traffic(value, depth + 1)
+        for key, value in told.items()
+    ]
+    known = [one for one in parts if one is not None]
+    return sum(known) if known else None
 
 
 def _of_port(node: NodeName, port: Port) -> Iterator[Finding]:

@@ -47,7 +47,9 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _of_slurm(facts: Facts) -> Iterator[Finding]:
     state = (facts.job_state.split() or [""])[0].rstrip("+")
-    if state in _STATES:
+    if state == "COMPLETED" and (facts.exit_code or facts.exit_signal):
+        yield _finding(("completed", 0.5), "job_state", "job state COMPLETED, though its exit code is not 0")
+    elif state in _STATES:
         yield _finding(_STATES[state], "job_state", f"job state {state}")
     if facts.job_reason in _REASONS:
         yield _finding(_REASONS[facts.job_reason], "job_reason", f"reason {facts.job_reason}")

@@ -26,6 +26,6 @@ def _begin(group: list[Finding]) -> int:
     for one in sorted(group, key=lambda each: each.order):
         if has_ended and one.has("began"):
             begin, has_ended = one.order[1], False
-        elif one.code or one.signal or one.signature.startswith(("slurm_job_", "slurm_step_")):
+        elif one.code or one.signal or one.signature.startswith("slurm_"):
             has_ended = True
     return begin

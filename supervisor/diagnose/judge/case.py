@@ -1,5 +1,6 @@
 """All that is known of one interruption, on one clock and with every rank in its place: what the rules look at."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,6 +22,7 @@ _NODES: Final = 512
 _LAUNCHED: Final = (8, 4, 16, 2, 6, 12)
 """Usual numbers of ranks on a node, that is, of a launcher."""
 _PER_TASK: Final = 2
+_WORD: Final = re.compile(r"[A-Za-z][\w-]{0,62}")
 """Twice as many ranks as tasks: a launcher starts several in each."""
 
 
@@ -127,6 +129,7 @@ def build(bundle: Bundle, catalogue: Catalogue | None = None) -> Case:
     case = Case(bundle=bundle, scanned=scanned, findings=[*collect.find(bundle), *lines], places=places)
     case.findings += stacks.find(*_stacks(bundle, scanned))
     case.findings, case.earlier = last_attempt(case.findings)
+    _name_nodes(case)
     return case
 
 
@@ -136,6 +139,16 @@ def listed(names: str) -> tuple[NodeName, ...]:
         return expand(names, cap=_NODES) if names else ()
     except PayloadRefused:
         return ()
+
+
+def _name_nodes(case: Case) -> None:
+    """A line that names no writer may still hold the name of one node that other lines know."""
+    known = case.nodes
+    for index, one in enumerate(case.findings):
+        if one.is_line and one.rank is None and not one.node and not one.names and one.role == "root":
+            named = {word for word in _WORD.findall(one.text) if word in known}
+            if len(named) == 1:
+                case.findings[index] = replace(one, node=NodeName(named.pop()))
 
 
 def _reference(scanned: Iterable[Scanned]) -> float | None:

@@ -86,7 +86,7 @@ def _much_earlier(faults: Sequence[Finding], sure: dict[str, float], best: float
 
 def _fault_came_first(case: Case, planned: list[Finding], fault: Finding | None) -> bool:
     """A fault was there before the planned end began. A completed job has none, nor one known to be cancelled."""
-    if any(one.cause == "completed" or one.signature == "cancelled" for one in planned):
+    if any((one.cause == "completed" and one.weight > _FIRM) or one.signature == "cancelled" for one in planned):
         return False
     if fault is None:
         return _waited_before(case, planned)

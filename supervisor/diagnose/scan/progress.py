@@ -9,7 +9,7 @@ _STEPS: Final = re.compile(
     r"(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,12})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,12}))?",
     re.IGNORECASE,
 )
-_BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|time ?step)\W{1,3}\d", re.IGNORECASE)
+_BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|batch|time ?step)\W{1,3}\d", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
 _SPENT: Final = re.compile(r"\b(?:loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta)\b", re.IGNORECASE)
 

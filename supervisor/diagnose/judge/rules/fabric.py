@@ -18,6 +18,9 @@ _SEVERAL: Final = 2
 _MANY: Final = 3
 _WORK: Final = re.compile(r"SeqNum=(\d+), OpType=(\w+), NumelIn=(\d+)")
 _SURE: Final = 0.55
+_UNREACHED: Final = re.compile(
+    r"onnection refused|No route to host|timed out|unreachable|onnection reset", re.IGNORECASE
+)
 
 
 def first_collective(case: Case) -> None:
@@ -27,6 +30,22 @@ def first_collective(case: Case) -> None:
     if len(ranks) < _SEVERAL or case.made_progress or case.of("node_unreachable", *_LINKS):
         return
     case.change(lambda one: one in failed, role="root", scope="job", cause="fabric_misconfigured", weight=0.82)
+
+
+def virtual_interface(case: Case) -> None:
+    """NCCL chose a container's bridge, which no other host reaches, and the ranks could not connect."""
+    chosen = case.known("nccl_virtual_interface")
+    failed = [one for one in case.findings if one.role != "context" and _UNREACHED.search(one.text)]
+    if chosen and failed and not case.made_progress:
+        case.change(lambda one: one in chosen, role="root", scope="job", cause="fabric_misconfigured", weight=0.84)
+
+
+def uneven(case: Case) -> None:
+    """Ranks wait for those whose data ended earlier: their inputs are uneven."""
+    ended = [one for one in case.findings if one.cause == "uneven_inputs"]
+    waited = case.marked("timeout")
+    if ended and waited and {one.rank for one in waited} - {one.rank for one in ended} and not case.faults():
+        case.change(lambda one: one in ended, role="root", weight=0.86)
 
 
 def mismatch(case: Case) -> None:

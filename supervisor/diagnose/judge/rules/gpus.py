@@ -15,6 +15,24 @@ _NAN: Final = frozenset({"numerics_divergence", "nan_in_input"})
 _MEMORY: Final = frozenset(
     {"gpu_ecc_uncorrectable", "gpu_sram_uncorrectable", "gpu_hbm_uncorrectable", "sdc_suspected"}
 )
+_DEVICE: Final = frozenset(
+    {
+        "gpu_lost",
+        "gpu_ecc_uncorrectable",
+        "gpu_hbm_uncorrectable",
+        "gpu_sram_uncorrectable",
+        "gpu_row_remap_failure",
+        "gpu_firmware_fault",
+        "gpu_repeat_fault",
+        "nvlink_fault",
+        "nvswitch_fault",
+        "pcie_fatal_error",
+        "sdc_suspected",
+    }
+)
+_EXPLAINED: Final = frozenset({"cuda_illegal_access", "cuda_api_error", "gpu_unknown_failure", "segfault"})
+_FIRM: Final = 0.75
+_NEAR_S: Final = 300.0
 _VAGUE: Final = frozenset({"cuda_api_error", "gpu_unknown_failure"})
 
 
@@ -37,8 +55,41 @@ def repeats(case: Case) -> None:
             by_device[one.node, one.pci].append(one)
     for group in by_device.values():
         if _episodes(group) > _REPEATS or (_episodes(group) >= _REPEATS and len(by_device) == 1):
-            last = group[-1]
-            case.change(lambda one, last=last: one is last, cause="gpu_repeat_fault", role="root", weight=0.88)  # type: ignore[misc]
+            case.change(lambda one, group=group: one in group[:-1], role="context")  # type: ignore[misc]
+            case.change(lambda one, last=group[-1]: one is last, cause="gpu_repeat_fault", role="root", weight=0.88)  # type: ignore[misc]
+
+
+def nvlink_by_kernel(case: Case) -> None:
+    """A fatal NVLink line names its GPU; CUDA's NVLink errors on other nodes are its remote side, later ones too."""
+    told = [one for one in case.of("nvlink_fault", "nvswitch_fault") if _is_kernel(one)]
+    if not told:
+        return
+    first = min(told, key=lambda one: (one.time is None, one.time or 0.0, one.order))
+    case.change(
+        lambda one: (
+            one.role == "root" and one.cause in {"nvlink_fault", "nvswitch_fault"} and one.node != first.node
+            if _is_kernel(one)
+            else one.role == "root" and one.cause == "nvlink_fault" and case.node_of(one) not in {first.node, None}
+        ),
+        role="echo",
+    )
+
+
+def device_explains(case: Case) -> None:
+    """A GPU that failed explains the vague CUDA errors of the ranks on its node within some minutes of it."""
+    for device in [one for one in case.roots() if one.cause in _DEVICE and one.weight >= _FIRM]:
+        node = case.node_of(device)
+        case.change(
+            lambda one, device=device, node=node: (  # type: ignore[misc]
+                one.role == "root"
+                and one.cause in _EXPLAINED
+                and not _is_kernel(one)
+                and node is not None
+                and case.node_of(one) in {node, None}
+                and _is_near(one, device)
+            ),
+            role="echo",
+        )
 
 
 def silent_corruption(case: Case) -> None:
@@ -62,6 +113,10 @@ def alone_and_sudden(case: Case) -> None:
     if not vague or others or len(ranks) > 1 or not case.made_progress:
         return
     case.change(lambda one: one in vague, cause="gpu_unknown_failure", weight=0.72)
+
+
+def _is_near(one: Finding, other: Finding) -> bool:
+    return one.time is None or other.time is None or abs(one.time - other.time) <= _NEAR_S
 
 
 def _is_escape(one: Finding) -> bool:

@@ -11,6 +11,7 @@ from supervisor.model.ids import NodeName
 _LOST: Final = "node_unreachable"
 _TOGETHER_S: Final = 120.0
 _SEVERAL: Final = 2
+_MANY: Final = 3
 _WHY: Final = frozenset(
     {
         "host_machine_check",
@@ -36,6 +37,44 @@ def lost_nodes_own_words(case: Case) -> None:
         best = max(own, key=lambda one: one.weight)
         case.change(lambda one: one.role == "root" and one.cause == _LOST, role="echo")
         case.change(lambda one: one is best, weight=max(best.weight, 0.93))
+
+
+def behind_one_port(case: Case) -> None:
+    """A contained PCIe port takes what is behind it away: GPUs and adapters that vanish then are its echoes."""
+    for port in case.of("pcie_fatal_error"):
+        case.change(lambda one, port=port: _is_behind(one, port), role="echo")  # type: ignore[misc]
+
+
+def _is_behind(one: Finding, port: Finding) -> bool:
+    is_device = one.role == "root" and one.cause in {"gpu_lost", "nic_failure", "local_disk_failure"}
+    is_later = one.order[0] != port.order[0] or one.order > port.order
+    return is_device and one.node == port.node and is_later
+
+
+def one_switch(case: Case) -> None:
+    """Ports of several nodes go down within seconds, and all of them hang on one switch: the switch."""
+    told = [one for one in case.of("link_flap", "link_fault") if one.node]
+    nodes = list(dict.fromkeys(one.node for one in told if one.node))
+    times = [one.time for one in told if one.time is not None]
+    if len(nodes) < _SEVERAL or (times and max(times) - min(times) > _TOGETHER_S):
+        return
+    shared = shared_by(case.bundle.topology, nodes)
+    if shared is None and len(nodes) < _MANY:
+        return
+    name = f"{shared[0]} {shared[1]}" if shared else "the same part of the fabric"
+    case.findings.append(
+        Finding(
+            signature="ports_down_together",
+            role="root",
+            cause="switch_failure",
+            weight=0.92 if shared else 0.8,
+            scope="job",
+            source="topology.json" if shared else told[0].source,
+            text=f"ports of {len(nodes)} nodes went down together, and all of them hang on {name}",
+            time=told[0].time,
+        )
+    )
+    case.change(lambda one: one in told, role="echo")
 
 
 def one_rack(case: Case) -> None:

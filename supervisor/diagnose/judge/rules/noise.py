@@ -6,6 +6,7 @@ from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 
 _TOLD_S: Final = 1.0
+_BEFORE_S: Final = 600.0
 _START: Final = frozenset(
     {
         "command_not_found",
@@ -42,6 +43,34 @@ def survived(case: Case) -> None:
         return one.role == "root" and one.cause in _START and log is not None and worked.get(log.name, 0) > one.order[1]
 
     case.change(is_past, role="context")
+
+
+def old_kernel_lines(case: Case) -> None:
+    """What a kernel said long before the job's first line, or before its last boot, is history."""
+    starts = [one.first for one in case.scanned if one.log.kind != "kernel" and one.first]
+    known = [stamp.seconds for stamp in starts if not stamp.lacks]
+    begin = min(known) - _BEFORE_S if known else None
+    boots = {one.order[0]: one.order for one in case.findings if one.signature == "kernel_boot"}
+
+    def is_old(one: Finding) -> bool:
+        if one.role != "root" or not one.source.startswith("kernel/") or one.cause == "gpu_repeat_fault":
+            return False
+        is_booted = (
+            one.order[0] in boots and one.order < boots[one.order[0]] and _has_life_after(case, boots[one.order[0]])
+        )
+        return is_booted or (begin is not None and one.time is not None and one.time < begin)
+
+    case.change(is_old, role="context")
+
+
+def _has_life_after(case: Case, boot: tuple[int, int]) -> bool:
+    """The job ran after that boot: its ranks wrote later than it."""
+    at = next((one.time for one in case.findings if one.order == boot), None)
+    return at is not None and any(
+        one.time is not None and one.time > at + _BEFORE_S
+        for one in case.findings
+        if not one.source.startswith("kernel/")
+    )
 
 
 def foreign_nodes(case: Case) -> None:

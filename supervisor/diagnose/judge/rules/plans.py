@@ -14,16 +14,16 @@ def finished(case: Case) -> None:
     done = case.marked("finished")
     if not done or any(_is_before(fault, done[0]) for fault in case.faults() if fault.cause not in _WAITED):
         return
+    is_stopped = any(one.cause == "user_stop" for one in case.roots())
     waited = [one for one in case.marked("timeout") if not _is_before(one, done[0])]
+    later = [one for one in case.faults() if not _is_before(one, done[0])]
+    case.change(lambda one: one in later, role="echo")
     if waited:
-        case.change(
-            lambda one: one in waited[:1], role="root", scope="job", cause="post_fit_collective_hang", weight=0.85
-        )
-    elif not any(one.cause == "user_stop" for one in case.roots()):
+        first = waited[0].order
+        hang = {"role": "root", "scope": "job", "cause": "post_fit_collective_hang", "weight": 0.85}
+        case.change(lambda one: one.order == first and one.has("timeout"), **hang)
+    elif not is_stopped:
         case.change(lambda one: one in done, role="root", cause="completed", weight=0.9)
-    else:
-        return
-    case.change(lambda one: one in case.faults() and one not in waited and not _is_before(one, done[0]), role="echo")
 
 
 def did_not_move(case: Case) -> None:

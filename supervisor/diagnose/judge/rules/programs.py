@@ -12,6 +12,10 @@ _SURE: Final = 0.7
 _SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
 _SIGBUS: Final = 7
 _CLOSE_S: Final = 90.0
+_VANISHED: Final = frozenset({"file_not_found", "checkpoint_save_race", "python_exception", "cache_lock_race"})
+_COMPILER: Final = re.compile(
+    r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
+)
 _EMBEDDING: Final = re.compile(r"srcIndex|embedding|vocab|token", re.IGNORECASE)
 _INDEX: Final = re.compile(
     r"srcIndex|index out of bounds|< ?(?:n_classes|num_classes|srcSelectDimSize|sizes?\b|vocab)|idx_dim|out of range|"
@@ -45,6 +49,20 @@ def crash_after(case: Case) -> None:
     if not firm:
         return
     case.change(lambda one: one.role == "root" and one.cause in _CRASHES and _is_after_any(one, firm), role="echo")
+
+
+def compiler_caches(case: Case) -> None:
+    """A file that vanishes or is busy below a compiler's cache: ranks race for it. Not if it does not compile."""
+    told = [one for one in case.roots() if one.cause in _VANISHED and _COMPILER.search(one.text)]
+    if any(not _COMPILER.search(one.text) and "Errno" not in one.text for one in case.of("compile_failure")):
+        case.change(lambda one: one in told or (one.role == "root" and one.cause == "jit_cache_race"), role="echo")
+    else:
+        case.change(lambda one: one in told or _is_refused_write(one), cause="jit_cache_race", weight=0.88)
+
+
+def _is_refused_write(one: Finding) -> bool:
+    """The compiler tells of it as its own failure: `InductorError: OSError: [Errno 16] Device or resource busy`."""
+    return one.role == "root" and one.cause == "compile_failure" and "Errno" in one.text
 
 
 def asserts(case: Case) -> None:
