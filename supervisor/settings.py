@@ -62,6 +62,11 @@ class Settings(Fact, frozen=True, kw_only=True):
     ranks_deadline_s: float = 0.0
     """For ranks to appear after a launch; 0: unlimited (a script may stage data for hours)."""
     log_lines: int = 400
-    """Last lines of the job's output that an incident keeps."""
+    """Last lines of each file of the job's output that an incident keeps."""
+    evidence_span_s: float = 3600.0
+    """Lines before those that tell something are kept as well, so far back from the last line and the last step.
+
+    It must span the longest wait from a failure to what it makes others print: half an hour for some collectives.
+    """
     agent_memory_mb: int = 128
     """Memory limit of the agent step on each node, so that it hits its own limit before the ranks do."""

@@ -33,7 +33,8 @@ SETTINGS: Final = (
     ("submit_deadline_s", "S", "for one resubmission; default 30"),
     ("checkpoint_deadline_s", "S", "for finding the newest whole checkpoint; default 20"),
     ("ranks_deadline_s", "S", "for ranks to appear after a launch; 0: unlimited; default 0"),
-    ("log_lines", "N", "last lines of the output that an incident keeps; default 400"),
+    ("log_lines", "N", "last lines of each output file that an incident keeps; default 400"),
+    ("evidence_span_s", "S", "how far back an incident keeps telling lines before those; default 3600"),
     ("agent_memory_mb", "MB", "memory limit of the agent on each node; default 128"),
 )
 """Setting, what its value looks like, one line of help."""

@@ -22,6 +22,7 @@ from supervisor.daemon.clock import Clock
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.output import Output
 from supervisor.daemon.roster import Roster
+from supervisor.daemon.signatures import known_signatures
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.daemon.tail import job_output
 from supervisor.daemon.world import World
@@ -99,6 +100,7 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
     roster.expect(basics.around.nodes, basics.clock())
     folders = await _folders(basics.run, basics.settings)
+    signatures = await known_signatures(_FIRST_ASK_S)
     files = await _agent_files(basics, bus, address, await runtime, folders)
     world = World(
         folder=basics.folder,
@@ -110,7 +112,13 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         keeper=basics.keeper,
         hub=bus.link,
         roster=roster,
-        output=Output(paths=job_output(), keep_lines=basics.settings.log_lines),
+        output=Output(
+            paths=job_output(),
+            keep_lines=basics.settings.log_lines,
+            span_s=basics.settings.evidence_span_s,
+            signatures=signatures,
+        ),
+        signatures=signatures,
         writer=basics.writer,
         post=basics.post,
         folders=folders,

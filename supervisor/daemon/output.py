@@ -1,25 +1,24 @@
-"""The job's own output as evidence: followed from an attempt's start, scanned once, its end kept in memory."""
+"""The job's own output as evidence: followed from an attempt's start, scanned once, a window of it kept in memory."""
 
 import asyncio
 import functools
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.tail import Tail
+from supervisor.daemon.window import Window
+from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
 from supervisor.diagnose.scan.lines import Hit, LineScanner
 from supervisor.model.ids import AttemptNo
 from supervisor.telemetry.aside import aside
 
 _READ_S = 2.0
 _LINE_BYTES = 4096
-"""What is kept of one line."""
+"""What an event holds of one line."""
 _TELLING = 4096
 """Kinds of telling lines (what, which node, which rank) that are told in one attempt."""
-_TELLING_BYTES = 2_000_000
-"""What an incident keeps of them, beside the last lines."""
 
 
 @dataclass(slots=True)
@@ -28,15 +27,14 @@ class Output:
 
     paths: list[Path]
     keep_lines: int
+    span_s: float
+    """How far telling lines are kept back in time."""
+    signatures: Catalogue = field(default_factory=catalogue)
     attempt: AttemptNo = NO_ATTEMPT
-    count: int = 0
-    """Lines read so far."""
     _tails: list[Tail] = field(default_factory=list)
     _scanners: list[LineScanner] = field(default_factory=list)
-    _kept: deque[str] = field(default_factory=deque)
+    _windows: list[Window] = field(default_factory=list)
     _first: set[str] = field(default_factory=set)
-    _hits: list[str] = field(default_factory=list)
-    _hit_bytes: int = 0
     _reading: "asyncio.Future[list[bytes]] | None" = None
     _is_waited_for: bool = False
 
@@ -44,9 +42,9 @@ class Output:
         """Read from here on for this attempt; returns where that is, so that a later supervisor can start there."""
         self.attempt = attempt
         self._tails = [Tail(path) for path in self.paths]
-        self._scanners = [LineScanner() for _ in self.paths]
-        self._kept = deque(maxlen=self.keep_lines)
-        self._first, self._hits, self._hit_bytes = set(), [], 0
+        self._scanners = [LineScanner(signatures=self.signatures) for _ in self.paths]
+        self._windows = [Window(self.keep_lines, self.span_s) for _ in self.paths]
+        self._first = set()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -57,10 +55,19 @@ class Output:
                 tail.to_end()
         return [tail.offset for tail in self._tails]
 
-    def lines(self) -> list[str]:
-        """The lines that a signature knows (first of each kind), then the last lines of the attempt."""
-        last = list(self._kept)
-        return [line for line in self._hits if line not in set(last)] + last
+    @property
+    def count(self) -> int:
+        """Lines of this attempt that were read so far."""
+        return sum(window.count for window in self._windows)
+
+    @property
+    def last_at(self) -> float:
+        """When something was read last; minus infinity: never."""
+        return max((window.last_at for window in self._windows), default=float("-inf"))
+
+    def windows(self, begin: float) -> list[tuple[str, ...]]:
+        """Of each file the last lines of the attempt, and those that a signature knows and that came since `begin`."""
+        return [window.lines(begin) for window in self._windows]
 
     async def read(self, now: float) -> list[Event]:
         """What the files say since the last call. A filesystem that gives no answer costs nothing but the news."""
@@ -82,13 +89,12 @@ class Output:
 
     def _scan(self, parts: list[bytes], now: float) -> list[Event]:
         events: list[Event] = []
-        for scanner, data in zip(self._scanners, parts, strict=False):
+        for scanner, window, data in zip(self._scanners, self._windows, parts, strict=False):
             if not data:
                 continue
-            for line in data.decode(errors="replace").splitlines():
-                self._kept.append(line[:_LINE_BYTES])
-                self.count += 1
-            for hit in scanner.feed(data):
+            hits = scanner.feed(data)
+            window.add(data, hits, now)
+            for hit in hits:
                 events += self._events_of(hit, now)
         return events
 
@@ -98,9 +104,6 @@ class Output:
             return []
         self._first.add(key)
         text = hit.text[:_LINE_BYTES]
-        if self._hit_bytes < _TELLING_BYTES:
-            self._hits.append(text)
-            self._hit_bytes += len(text)
         if hit.code or hit.signal:
             return [
                 RankFailed(

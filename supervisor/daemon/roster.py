@@ -167,6 +167,21 @@ class Roster:
         return [(rank.node, rank.beat, rank.moved_at) for _, rank in sorted(self._ranks.items())]
 
     @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes that should be heard."""
+        return tuple(sorted(self._nodes))
+
+    def gpu_count(self, name: NodeName) -> int | None:
+        """How many GPUs the job may use on the node, as its agent said; None where unknown."""
+        node = self._nodes.get(name)
+        return node.facts.gpu_count if node and node.facts else None
+
+    @property
+    def progress_at(self) -> float | None:
+        """When the slowest rank's step moved last; None: none has."""
+        return None if self._progress is None else self._progress_at
+
+    @property
     def is_waiting(self) -> bool:
         """A rank has failed, and it is not known yet whether the others stand still."""
         return bool(self._failures) and not self._is_stall_told and any(rank.is_alive for rank in self._ranks.values())

@@ -16,6 +16,7 @@ from supervisor.daemon.output import Output
 from supervisor.daemon.rank_lines import RankLines
 from supervisor.daemon.roster import Roster
 from supervisor.daemon.surroundings import Surroundings
+from supervisor.diagnose.scan.catalogue import Catalogue
 from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
@@ -47,6 +48,8 @@ class World:
     output: Output
     writer: Writer
     post: Callable[[Event], None]
+    signatures: Catalogue
+    """The product's and the site's: what lines are judged by."""
     folders: tuple[str, ...] = ()
     """Folders that each node must reach: tier 0 asks for them."""
     answers: Answers = field(default_factory=Answers)

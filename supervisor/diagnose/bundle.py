@@ -24,6 +24,8 @@ class Facts(Fact, frozen=True, kw_only=True):
     preempt_time: float | None = None
     is_cancelled: bool = False
     """Somebody cancelled the job: that is known, not guessed."""
+    collected_at: float | None = None
+    """When the evidence was gathered (epoch seconds): tells the year, and the day, of lines that do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

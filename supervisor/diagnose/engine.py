@@ -7,7 +7,7 @@ from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.evidence import states
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.against import leave_out
-from supervisor.diagnose.judge.blame import blame, fingerprint, leaving
+from supervisor.diagnose.judge.blame import blame, ended_first, fingerprint, leaving
 from supervisor.diagnose.judge.case import Case, build
 from supervisor.diagnose.judge.choose import choose, family
 from supervisor.diagnose.judge.confidence import confidence
@@ -60,16 +60,16 @@ def judge(case: Case) -> Verdict:
 
 def _unattributed(case: Case) -> Verdict:
     what = cause(UNATTRIBUTED)
-    ends = [one for one in case.findings if one.code or one.signal]
-    how = f": {ends[0].text}" if ends else ""
+    end = ended_first(case)
+    how = f": {end.text}" if end else ""
     return Verdict(
         cls=what.cls,
         cause=what.name,
         confidence=0.0,
         summary=f"{what.row.says}{how}",
         blame=Blame(
-            nodes=tuple(one.node for one in ends[:1] if one.node),
-            ranks=tuple(one.rank for one in ends[:1] if one.rank is not None),
+            nodes=(end.node,) if end and end.node else (),
+            ranks=(end.rank,) if end and end.rank is not None else (),
         ),
         retry=Retry.ONCE,
         fingerprint=fingerprint(case, None, Blame()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from supervisor.ledger.records import COMPACTED, FOLDER, VERDICT
+from supervisor.ledger.records import COMPACTED, FEEDBACK, FOLDER, VERDICT
 from supervisor.model.ids import JobId
 
 _LEFTOVER_S: Final = 3600.0
@@ -116,7 +116,10 @@ class _Excess:
 
 def _stages(entries: list[Entry], job_id: JobId) -> Iterator[list[Entry]]:
     yield [entry for entry in entries if _is_useless(entry, job_id)]
-    yield [entry for entry in _below(entries, FOLDER) if entry.name != VERDICT]
+    bundles = [entry for entry in _below(entries, FOLDER) if entry.name not in {VERDICT, FEEDBACK}]
+    # What a person has corrected is judged again after each change of the rules: its evidence goes last.
+    corrected = {entry.number for entry in entries if entry.name == FEEDBACK}
+    yield sorted(bundles, key=lambda entry: entry.number in corrected)
     yield _below(entries, "attempts")
     yield [entry for entry in entries if _OLDER_PART.fullmatch(entry.path)]
 

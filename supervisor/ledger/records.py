@@ -11,6 +11,8 @@ from supervisor.model.records import IncidentRecord
 
 FOLDER: Final = "incidents"
 VERDICT: Final = "verdict.json"
+FEEDBACK: Final = "feedback.json"
+"""A person's correction, beside the verdict (`feedback`)."""
 COMPACTED: Final = "incidents.jsonl"
 """Records whose folder had to go (`bounds`), one per line; of two with the same number the later one counts."""
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from supervisor.ledger.feedback import Feedback
 from supervisor.model.records import IncidentRecord, Split
-from supervisor.model.verdict import Class, Evidence
+from supervisor.model.verdict import Class, Evidence, Verdict
+from supervisor.report.correction import corrected_json, corrected_text
 from supervisor.report.view import full
 from supervisor.report.words import clock, duration, names, one_line
 
@@ -18,12 +20,12 @@ _GOES_ON: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"
 """Actions after which the ranks are meant to run again."""
 
 
-def where(record: IncidentRecord) -> str:
+def where(verdict: Verdict) -> str:
     """`gpu017 GPU 3`, `node003`, `rank 37 on node003`; `-` where nobody is named."""
-    blame = record.verdict.blame
+    blame = verdict.blame
     if blame.gpus:
         return names([f"{one.node} GPU {one.gpu}" for one in blame.gpus])
-    if not blame.ranks or record.verdict.exclude_nodes:
+    if not blame.ranks or verdict.exclude_nodes:
         return names(blame.nodes)
     ranks = f"rank{'s' * (len(blame.ranks) > 1)} {names([str(rank) for rank in blame.ranks])}"
     return f"{ranks} on {names(blame.nodes)}" if blame.nodes else ranks
@@ -34,7 +36,7 @@ def nodes(record: IncidentRecord) -> tuple[str, ...]:
     return record.verdict.blame.nodes or record.verdict.exclude_nodes
 
 
-def as_json(record: IncidentRecord) -> dict[str, Any]:
+def as_json(record: IncidentRecord, feedback: Feedback | None = None) -> dict[str, Any]:
     """Every field of the record, and the ones that scripts ask for most at the top."""
     verdict = record.verdict
     return {
@@ -45,16 +47,19 @@ def as_json(record: IncidentRecord) -> dict[str, Any]:
         "detection_s": record.split.detect,
         "recovery_s": record.recovery_s,
         "action": record.action,
+        "corrected": corrected_json(feedback),
     }
 
 
-def as_text(record: IncidentRecord, *, now: float) -> Iterator[str]:
-    """The lines: what and where, the times, what was done, the evidence."""
+def as_text(record: IncidentRecord, *, now: float, feedback: Feedback | None = None) -> Iterator[str]:
+    """The lines: what and where, a person's word on it, the times, what was done, the evidence."""
     verdict = record.verdict
-    head = f"{verdict.cls}/{verdict.cause}  {where(record)}"
+    head = f"{verdict.cls}/{verdict.cause}  {where(verdict)}"
     yield f"{record.incident:>2}  {clock(record.opened_at, now=now)}  {head}   confidence {verdict.confidence:.2f}"
     if verdict.summary:
         yield f"    {one_line(verdict.summary, _WIDTH)}"
+    if feedback is not None:
+        yield f"    {corrected_text(feedback)}"
     if times := _times(record):
         yield f"    {times}"
     if done := _done(record):

@@ -17,7 +17,7 @@ def why_text(view: RunView, found: Conclusion, *, now: float, advice: str = "") 
     if lost:
         lines.append(f"Lost to interruptions: {node_time(lost)}.")
     for record in view.records:
-        lines += ["", *incident.as_text(record, now=now)]
+        lines += ["", *incident.as_text(record, now=now, feedback=view.feedback.get(record.incident))]
     return [*lines, *([""] if view.records else []), *_footer(view)]
 
 
@@ -26,7 +26,7 @@ def why_json(view: RunView, now: float) -> dict[str, Any]:
     status = view.status
     return {
         "interruptions": len(view.interruptions),
-        "incidents": [incident.as_json(record) for record in view.interruptions],
+        "incidents": [incident.as_json(record, view.feedback.get(record.incident)) for record in view.interruptions],
         "planned": [incident.as_json(record) for record in view.planned],
         "exit_code": status.exit_code if status else None,
         "exit_signal": status.exit_signal if status else None,

@@ -1,17 +1,18 @@
 """One look at a run folder: all that the texts are made from."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from supervisor.errors import PayloadRefused
+from supervisor.ledger.feedback import Feedback, read_feedback
 from supervisor.ledger.records import read_records
 from supervisor.ledger.run_file import RunFile, parse_run
 from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run, submissions
-from supervisor.model.ids import JobId, RunId
+from supervisor.model.ids import IncidentNo, JobId, RunId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
@@ -38,6 +39,8 @@ class RunView:
     """By number, planned ends included."""
     jobs: tuple[JobId, ...]
     """Oldest first; empty on a machine without Slurm."""
+    feedback: dict[IncidentNo, Feedback] = field(default_factory=dict)
+    """What persons have corrected."""
     is_array: bool = False
     """The folder of a whole array: its tasks are the runs."""
     cluster: str = ""
@@ -98,6 +101,7 @@ def read_view(folder: Path) -> RunView:
         status=_read_status(folder),
         records=tuple(read_records(folder)),
         jobs=_jobs(folder, run),
+        feedback=read_feedback(folder),
         is_array=bool(run.array) and _is_named_by(folder, run.run_id),
         cluster=next((one.cluster for one in reversed(submissions(folder)) if one.cluster), ""),
     )

@@ -15,6 +15,8 @@ from torch._C import _distributed_c10d as c10d
 
 _SETTLE_S = 4.0
 """After that every rank is where it stays."""
+_OTHERS_S = 10.0
+"""A rank that ended would let the collectives of the others fail."""
 
 
 def hang(rank: int) -> None:
@@ -27,33 +29,32 @@ def hang(rank: int) -> None:
 
 
 def shape(rank: int) -> None:
-    """Rank 1 comes to all_reduce number 3 with other numbers of elements and of another type."""
+    """Rank 1 comes to all_reduce number 3 with fewer elements."""
     for _ in range(2):
         dist.all_reduce(torch.ones(4))
-    if rank == 1:
-        dist.all_reduce(torch.ones(6, dtype=torch.float64))
-    else:
-        dist.all_reduce(torch.ones(4))
+    dist.all_reduce(torch.ones(2 if rank == 1 else 4))
 
 
 def groups(rank: int) -> None:
-    """Rank 2 hangs outside; rank 1 waits for it in the small group, rank 0 for rank 1 and rank 2 in the large one."""
+    """Rank 2 hangs outside; rank 1 waits for it in the small group, rank 0 for both in the large one."""
     small = dist.new_group([1, 2])
     dist.all_reduce(torch.ones(4))
-    if rank == 1:
+    if rank:
         dist.all_reduce(torch.ones(2), group=small)
     if rank == 2:
         time.sleep(60)
+    if rank:
+        dist.all_reduce(torch.ones(2), group=small)
     dist.all_reduce(torch.ones(4))
 
 
 def cycle(rank: int) -> None:
     """Ranks 1 and 2 call the collectives of two groups in different orders."""
-    one, other = dist.new_group([1, 2]), dist.new_group([0, 1, 2])
-    dist.all_reduce(torch.ones(4))
+    one, other = dist.new_group([0, 1, 2]), dist.new_group([0, 1, 2])
+    for group in (one, other):
+        dist.all_reduce(torch.ones(2), group=group)
     for group in (one, other) if rank == 1 else (other, one):
-        if rank or group is other:
-            dist.all_reduce(torch.ones(2), group=group)
+        dist.all_reduce(torch.ones(2), group=group)
 
 
 def main() -> None:
@@ -67,6 +68,9 @@ def main() -> None:
         place = folder / kind / "flight"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"rank_{rank}").write_bytes(data if isinstance(data, bytes) else data.encode())
+    deadline = time.monotonic() + _OTHERS_S
+    while time.monotonic() < deadline and len(list((folder / "json" / "flight").iterdir())) < ranks:
+        time.sleep(0.1)
     os._exit(0)  # its collectives never end
 
 

@@ -12,9 +12,11 @@ import pytest
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _TEXT = (_CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
 _PROJECT: Final[dict[str, Any]] = tomllib.loads(_TEXT)["project"]
-_IMPORTED_AS: Final = {"nvidia-ml-py": "pynvml"}
+_IMPORTED_AS: Final = {"nvidia-ml-py": "pynvml", "google-re2": "re2"}
 _BY_NAME_ONLY: Final = {"s3fs", "pyslurm"}
 """fsspec imports s3fs where a URL begins with `s3://`; pyslurm is loaded where it fits the running Slurm."""
+_NEWER: Final = {"compression"}
+"""Of the standard library of Python 3.14; where it lacks, an extra stands in for it."""
 _COMES_WITH: Final = {"paho": "aiomqtt"}
 """aiomqtt runs on it and hands its settings through: they are one dependency."""
 
@@ -48,7 +50,7 @@ def _imports(path: Path) -> set[str]:
 def imported() -> set[str]:
     """What the product imports that is neither its own nor the standard library's."""
     modules = (_CHECKOUT / "supervisor").rglob("*.py")
-    return set().union(*map(_imports, modules)) - sys.stdlib_module_names - {"supervisor", "supervise_beat"}
+    return set().union(*map(_imports, modules)) - sys.stdlib_module_names - _NEWER - {"supervisor", "supervise_beat"}
 
 
 @pytest.mark.parametrize("module", [*_DEFAULT, *(module for module in _EXTRAS if module not in _BY_NAME_ONLY)])

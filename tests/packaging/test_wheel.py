@@ -11,7 +11,7 @@ import pytest
 from supervisor.version import VERSION
 
 _DATA = [
-    "supervisor/diagnose/signatures.toml",
+    "supervisor/diagnose/packs/slurm.toml",
     "supervisor/diagnose/taxonomy.toml",
     "supervisor/slurm/shim/srun",
     "supervisor/slurm/shim/function.bash",

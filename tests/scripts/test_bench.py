@@ -65,7 +65,7 @@ def test_a_group_stands_for_its_measures_and_nothing_is_measured_twice() -> None
 
 def test_without_names_all_is_measured() -> None:
     """What stands alone first: it is over soon."""
-    assert chosen([]) == ["beat", "command", "sbatch", "ranks", "agent", "steps", "recover"]
+    assert chosen([]) == ["beat", "command", "diagnose", "sbatch", "ranks", "agent", "steps", "recover"]
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:

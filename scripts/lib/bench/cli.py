@@ -20,7 +20,7 @@ from story.waiting import Late
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from bench import agents, beat, command, diagnose, ranks, recover
+from bench import agents, beat, command, diagnose, ranks, recover, steps
 from bench.installed import Installed, installed
 from bench.measure import Measure, header
 from bench.place import Place
@@ -131,7 +131,7 @@ def _on_cluster(names: Sequence[str], place: Place, *, with_plain: bool) -> Iter
         "sbatch": command.added_to_sbatch,
         "ranks": ranks.added_to_start,
         "agent": agents.measures,
-        "steps": ranks.step_time,
+        "steps": steps.step_time,
         "recover": partial(recover.measures, with_plain=with_plain),
     }
     try:

@@ -7,13 +7,13 @@ import structlog
 
 from supervisor.core.instructions import KeepRecord
 from supervisor.daemon.clock import Clock
-from supervisor.daemon.redact import redacted
 from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
 from supervisor.ledger.bounds import enforce
 from supervisor.ledger.records import record_path
 from supervisor.model.base import encode
 from supervisor.model.ids import JobId
+from supervisor.redact.text import redacted
 from supervisor.slurm.backend import Backend
 
 _log = structlog.stdlib.get_logger(__name__)

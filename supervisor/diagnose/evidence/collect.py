@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from supervisor.diagnose.bundle import Bundle
-from supervisor.diagnose.evidence import flight, nvml, rdma, states
+from supervisor.diagnose.evidence import beats, hang, nvml, rdma, states
 from supervisor.diagnose.findings import Finding
 
 
@@ -12,4 +12,5 @@ def find(bundle: Bundle) -> Iterator[Finding]:
     yield from states.find(bundle.facts)
     yield from nvml.find(bundle.nvml)
     yield from rdma.find(bundle.rdma)
-    yield from flight.find(bundle.flight)
+    yield from hang.find(bundle.flight, frozenset(bundle.places))
+    yield from beats.find(bundle.beats)

@@ -1,23 +1,24 @@
-"""PyTorch's flight recorder: which collective was stuck, which ranks never came to it or came with another shape.
+"""What one rank's flight-recorder dump says: its process groups, the collectives it came to, the peers it waits for.
 
-The rule of the field: by process group, aligned on the sequence number of its collectives; a rank with a dump but
-without the entry of the first unfinished collective is a suspect. Gloo never reports `completed`: there `retired`
-means it. Times of different hosts are not compared.
+Written for dumps of versions 2.0 to 2.10, by NCCL and gloo. Gloo never reports `completed`: there `retired` means it;
+it tells the members of a group only for the first one, and under the empty name.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from supervisor.diagnose.findings import Finding
 from supervisor.model.ids import Rank
 
-_ENTRIES: Final = 100_000
-_LIST: Final = re.compile(r"\d{1,7}")
-_NONE: Final = -1
-_NAMED: Final = 8
-"""Ranks that a text names."""
+_DONE_KEPT: Final = 64
+"""Finished collectives of a group that are kept: to compare their shapes, and to see where the ring begins."""
+_MEMBERS: Final = re.compile(r"\d{1,7}")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+_PEERS: Final = re.compile(r"(?:send|recv) (?P<own>\d{1,7})(?P<way>->|<-)(?P<other>\d{1,7})")
+_MOST: Final = 2**63
+_TEXT_CHARS: Final = 120
+NONE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,16 @@ class Group:
 
     name: str
     ranks: tuple[Rank, ...] = ()
+    """Its members, where the dump tells them."""
     entries: dict[int, Entry] = field(default_factory=dict)
-    enqueued: int = _NONE
-    completed: int = _NONE
+    """By number: all that did not end, and the last ones that did."""
+    reached: int = NONE
+    """The last collective that the rank came to; -1 where it came to none."""
+    oldest: int = NONE
+    """The first collective that the ring still holds."""
+    completed: int = NONE
+    awaited: set[tuple[Rank, Rank]] = field(default_factory=set)
+    """Sender and receiver of messages that have not arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,184 +58,119 @@ class Dump:
     rank: Rank
     source: str
     groups: dict[str, Group]
+    version: str = ""
 
 
 def parse(raw: Mapping[str, Any], rank: Rank, source: str) -> Dump:
-    """The dump from its unpickled or JSON form, of versions 2.0 to 2.10. Parts of the wrong shape are left out."""
+    """The dump from its unpickled or JSON form. Parts of the wrong shape are left out; never raises."""
+    told = raw.get("entries")
+    entries = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
     groups = {name: Group(name, members) for name, members in _members(raw.get("pg_config"))}
-    status = raw.get("pg_status")
-    for name, told in status.items() if isinstance(status, dict) else ():
-        if isinstance(told, dict):
-            group = groups.setdefault(_key(name, groups), Group(str(name)))
-            group.enqueued = _int(told.get("last_enqueued_collective"), _NONE)
-            group.completed = _int(told.get("last_completed_collective"), _NONE)
-    entries = raw.get("entries")
-    for entry in entries[-_ENTRIES:] if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and not entry.get("is_p2p"):
-            _add(groups, entry)
-    return Dump(rank=rank, source=source, groups=groups)
-
-
-def find(dumps: Sequence[Dump]) -> Iterator[Finding]:
-    """One finding for each group that is stuck; none for groups that only wait for ranks stuck in another one."""
-    stuck = {name: found for name in _names(dumps) if (found := _stuck(name, dumps))}
-    waiting = {rank: name for name, found in stuck.items() for rank in found.there}
-    for found in stuck.values():
-        others = {waiting[rank] for rank in found.late if rank in waiting} - {found.name}
-        if found.late and others and not found.mismatch:
-            if any(set(stuck[other].late) & set(found.there) for other in others):
-                yield _cycle(found, sorted(others))
-            continue  # a victim: those who did not come are stuck in another group
-        yield _finding(found)
-
-
-@dataclass(slots=True)
-class _Stuck:
-    """The first collective of a group that did not finish."""
-
-    name: str
-    number: int
-    source: str
-    there: list[Rank]
-    late: list[Rank]
-    operation: str = ""
-    where: str = ""
-    mismatch: dict[str, list[Rank]] = field(default_factory=dict)
-
-
-def _stuck(name: str, dumps: Sequence[Dump]) -> _Stuck | None:
-    members = [(one, one.groups[name]) for one in dumps if name in one.groups]
-    open_numbers = [entry.number for _, group in members for entry in group.entries.values() if not entry.is_done]
-    if not open_numbers:
-        return None
-    number = min(open_numbers)
-    there = [one.rank for one, group in members if number in group.entries or group.enqueued >= number]
-    late = [one.rank for one, group in members if number not in group.entries and group.enqueued < number]
-    # A rank of the group without entries here, but with a dump, is late too: it never came to the group at all.
-    expected = {rank for _, group in members for rank in group.ranks}
-    late += [one.rank for one in dumps if one.rank in expected and name not in one.groups]
-    shapes: dict[str, list[Rank]] = {}
-    for one, group in members:
-        if entry := group.entries.get(number):
-            shapes.setdefault(f"{entry.operation} {entry.shape}".strip(), []).append(one.rank)
-    first = next(group.entries[number] for _, group in members if number in group.entries)
-    source = next(one.source for one, group in members if number in group.entries)
-    return _Stuck(
-        name=name,
-        number=number,
-        source=source,
-        there=sorted(there),
-        late=sorted(set(late)),
-        operation=first.operation,
-        where=first.where,
-        mismatch=shapes if len(shapes) > 1 and not _is_all_to_all(first.operation) else {},
-    )
-
-
-def _finding(found: _Stuck) -> Finding:
-    what = f"{found.operation or 'collective'} number {found.number} of group {found.name or 'default'}"
-    if found.mismatch:
-        few = min(found.mismatch.items(), key=lambda one: len(one[1]))
-        parts = "; ".join(f"{shape}: {_named(ranks)}" for shape, ranks in list(found.mismatch.items())[:4])
-        text = f"ranks came to number {found.number} of group {found.name or 'default'} with different calls: {parts}"
-        return _of(found, "flight_mismatch", "collective_mismatch", 0.9, text, few[1], role="root")
-    if found.late:
-        text = f"{_named(found.late)} never came to {what}; {len(found.there)} others wait in it"
-        return _of(found, "flight_late_ranks", "nccl_timeout_unattributed", 0.5, text, found.late)
-    text = f"all {len(found.there)} ranks came to {what}, and it does not finish: network or GPU"
-    return _of(found, "flight_inside", "nccl_timeout_unattributed", 0.45, text, [])
-
-
-def _cycle(found: _Stuck, others: Sequence[str]) -> Finding:
-    text = (
-        f"group {found.name or 'default'} waits for {_named(found.late)}, who wait in group {', '.join(others)} for "
-        f"ranks of the first one: their collectives are called in different orders"
-    )
-    return _of(found, "flight_cycle", "deadlock", 0.85, text, found.late, role="root")
-
-
-def _of(
-    found: _Stuck, signature: str, cause: str, weight: float, text: str, ranks: Sequence[Rank], role: str = "echo"
-) -> Finding:
-    where = f" ({found.where})" if found.where else ""
-    return Finding(
-        signature=signature,
-        role="root" if role == "root" else "echo",
-        cause=cause,
-        weight=weight,
-        source=found.source,
-        text=f"{text}{where}",
-        rank=ranks[0] if ranks else None,
-        scope="own" if ranks else "job",
-        step=found.number,
-    )
-
-
-def _names(dumps: Sequence[Dump]) -> list[str]:
-    return list(dict.fromkeys(name for one in dumps for name in one.groups))
-
-
-def _add(groups: dict[str, Group], entry: Mapping[str, Any]) -> None:
-    name = _key(_group_name(entry), groups)
-    group = groups.setdefault(name, Group(name))
-    number = _int(entry.get("collective_seq_id"), _NONE)
-    if number < 0:
-        return
-    group.entries[number] = Entry(
-        number=number,
-        operation=str(entry.get("profiling_name") or "").partition(":")[2] or str(entry.get("profiling_name") or ""),
-        shape=f"{_shape(entry.get('input_sizes'))} {_shape(entry.get('input_dtypes'))}".strip(),
-        is_done=entry.get("state") == "completed" or bool(entry.get("retired")) or number <= group.completed,
-        where=_frame(entry.get("frames")),
-    )
-
-
-def _group_name(entry: Mapping[str, Any]) -> str:
-    named = entry.get("process_group")
-    if isinstance(named, list | tuple) and named:
-        return str(named[0])
-    return str(entry.get("pg_id", ""))
-
-
-def _key(name: Any, groups: Mapping[str, Group]) -> str:  # a string, or a number in old dumps
-    """Gloo names its default group by the empty string in one place and by `0` in others."""
-    text = str(name)
-    return "" if text == "0" and text not in groups and "" in groups else text
+    _read_status(groups, raw.get("pg_status"), _names_by_id(entries))
+    same: dict[str, str] = {}
+    for entry in entries:
+        name = _key(_group_name(entry), groups)
+        group = groups.setdefault(name, Group(name))
+        if entry.get("is_p2p"):
+            _read_message(group, entry)
+        else:
+            _read_entry(group, entry, same)
+    for group in groups.values():
+        _forget_old(group)
+    return Dump(rank=rank, source=source, groups=groups, version=str(raw.get("version") or "")[:16])
 
 
 def _members(config: Any) -> Iterator[tuple[str, tuple[Rank, ...]]]:  # an object by group name
     for name, told in config.items() if isinstance(config, dict) else ():
         ranks = told.get("ranks") if isinstance(told, dict) else None
         text = ranks if isinstance(ranks, str) else str(ranks) if isinstance(ranks, list) else ""
-        yield str(name), tuple(Rank(int(one)) for one in _LIST.findall(text))
+        yield str(name), tuple(sorted({Rank(int(one)) for one in _MEMBERS.findall(text)}))
+
+
+def _names_by_id(entries: list[dict[str, Any]]) -> dict[str, str]:
+    """Status goes by a number that each process counts for itself: only entries tell which group it means."""
+    return {str(one.get("pg_id")): _group_name(one) for one in entries}
+
+
+def _read_status(groups: dict[str, Group], status: Any, names: Mapping[str, str]) -> None:  # an object by id
+    for number, told in status.items() if isinstance(status, dict) else ():
+        if not isinstance(told, dict) or (str(number) not in names and str(number) != "0"):
+            continue
+        name = _key(names.get(str(number), "0"), groups)
+        group = groups.setdefault(name, Group(name))
+        group.reached = _int(told.get("last_enqueued_collective"))
+        group.completed = _int(told.get("last_completed_collective"))
+
+
+def _read_entry(group: Group, entry: Mapping[str, Any], same: dict[str, str]) -> None:
+    """`same` keeps one copy of each text: a ring repeats a few of them thousands of times."""
+    number = _int(entry.get("collective_seq_id"))
+    if number < 0:
+        return
+    operation = _operation(entry)
+    shape = f"{_shape(entry.get('input_sizes'))} {_shape(entry.get('input_dtypes'))}".strip()
+    where = _frame(entry.get("frames"))
+    is_done = entry.get("state") == "completed" or bool(entry.get("retired")) or number <= group.completed
+    texts = (same.setdefault(text, text) for text in (operation, shape, where))
+    operation, shape, where = texts
+    group.entries[number] = Entry(number, operation, shape, is_done, where)
+    group.reached = max(group.reached, number)
+    group.oldest = number if group.oldest < 0 else min(group.oldest, number)
+
+
+def _read_message(group: Group, entry: Mapping[str, Any]) -> None:
+    match = _PEERS.search(_operation(entry))
+    if match is None or entry.get("state") == "completed" or entry.get("retired"):
+        return
+    own, other = (_global(group, int(match[name])) for name in ("own", "other"))
+    if own is not None and other is not None:
+        group.awaited.add((own, other) if match["way"] == "->" else (other, own))
+
+
+def _global(group: Group, number: int) -> Rank | None:
+    """A rank of the job by its number in the group."""
+    if not group.ranks:
+        return Rank(number) if group.name in {"", "0"} else None
+    return group.ranks[number] if number < len(group.ranks) else None
+
+
+def _forget_old(group: Group) -> None:
+    done = sorted(one.number for one in group.entries.values() if one.is_done)
+    for number in done[:-_DONE_KEPT]:
+        del group.entries[number]
+
+
+def _operation(entry: Mapping[str, Any]) -> str:
+    """`all_reduce` of `nccl:all_reduce`."""
+    name = str(entry.get("profiling_name") or "")[:_TEXT_CHARS]
+    return name.partition(":")[2] or name
+
+
+def _group_name(entry: Mapping[str, Any]) -> str:
+    named = entry.get("process_group")
+    if isinstance(named, list | tuple) and named:
+        return str(named[0])[:_TEXT_CHARS]
+    return str(entry.get("pg_id", ""))[:_TEXT_CHARS]
+
+
+def _key(name: str, groups: Mapping[str, Group]) -> str:
+    """Gloo names its default group by the empty string in one place and by `0` in others."""
+    return "" if name == "0" and name not in groups and "" in groups else name
 
 
 def _shape(value: Any) -> str:  # nested lists, or strings
-    return str(value)[:120].replace(" ", "") if value else ""
+    return str(value)[:_TEXT_CHARS].replace(" ", "") if value else ""
 
 
-def _frame(frames: Any) -> str:  # a list of objects
+def _frame(frames: Any) -> str:  # a list of objects, innermost first
     for one in frames if isinstance(frames, list) else ():
-        if isinstance(one, dict) and "/torch/" not in str(one.get("filename")):
-            return f"{str(one.get('filename')).rpartition('/')[2]}:{one.get('line')}:{one.get('name')}"[:120]
+        if isinstance(one, dict) and "-packages/torch/" not in str(one.get("filename")):
+            return f"{str(one.get('filename')).rpartition('/')[2]}:{one.get('line')}:{one.get('name')}"[:_TEXT_CHARS]
     return ""
 
 
-def _is_all_to_all(operation: str) -> bool:
-    """Its shapes differ between ranks by design."""
-    return "all_to_all" in operation or "alltoall" in operation
-
-
-def _named(ranks: Sequence[Rank]) -> str:
-    some = ", ".join(str(one) for one in ranks[:_NAMED])
-    more = f" and {len(ranks) - _NAMED} more" if len(ranks) > _NAMED else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {some}{more}"
-
-
-def _int(value: Any, otherwise: int) -> int:  # a number, or a string in JSON dumps
-    if isinstance(value, bool):
-        return otherwise
-    if isinstance(value, int):
-        return value
-    text = str(value)
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else otherwise  # noqa: PLR2004 - digits of an int64
+def _int(value: Any) -> int:  # a number, or a string in JSON dumps
+    """-1 for what is no number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if -_MOST < value < _MOST else NONE
+    return int(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else NONE

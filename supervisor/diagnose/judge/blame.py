@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
+from supervisor.diagnose.evidence.beats import FIRST, GONE
 from supervisor.diagnose.findings import Finding, failures
-from supervisor.diagnose.judge.against import without_chance
+from supervisor.diagnose.judge.against import place_of, without_chance
 from supervisor.diagnose.judge.case import Case, listed
 from supervisor.diagnose.judge.choose import family
 from supervisor.diagnose.taxonomy import UNATTRIBUTED, Cause, cause
@@ -54,16 +55,46 @@ def leaving(case: Case, what: Cause, who: Blame, confidence: float) -> tuple[Nod
 def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:
     """Equal for two failures of the same kind at the same place: cause, innermost own frame, file; else node or end."""
     if root is None:
-        end = next((one for one in case.findings if one.code or one.signal), None)
-        how = f"signal {end.signal}" if end and end.signal else f"exit {end.code}" if end else ""
-        return f"{UNATTRIBUTED}|{how}"
+        return f"{UNATTRIBUTED}|{_how(case)}"
     if root.frame:
-        return f"{root.cause}|{root.frame}|{root.file or ''}"
+        return f"{root.cause}|{place_of(str(root.frame), case.nodes)}|{_where(case, root)}"
     if cause(root.cause).cls in {Class.HARDWARE, Class.NETWORK}:
         return f"{root.cause}|{','.join(sorted(who.nodes))}"
     if cause(root.cause).cls is Class.PLANNED:
         return root.cause
-    return f"{root.cause}|{root.signature}|{root.file or without_chance(root.text, case.nodes)[:_TEXT_CHARS]}"
+    return f"{root.cause}|{root.signature}|{_where(case, root) or without_chance(root.text, case.nodes)[:_TEXT_CHARS]}"
+
+
+def ended_first(case: Case) -> Finding | None:
+    """The task that failed by itself, else one that was ended, else the rank that beats show to be gone or first still."""
+    told = _ends(case)
+    named = [one for one in told if one.rank is not None]
+    return next(iter([*named, *_gone(case), *told]), None)
+
+
+def _ends(case: Case) -> list[Finding]:
+    """Findings that tell how a task ended: of those that failed by themselves, where there are any."""
+    return list(failures(case.findings)) or [one for one in case.findings if one.code or one.signal]
+
+
+def _gone(case: Case) -> list[Finding]:
+    return case.known(GONE) or case.known(FIRST)
+
+
+def _how(case: Case) -> str:
+    """As the log tells it: whether beats have noticed yet is chance."""
+    end = next(iter(_ends(case)), None)
+    if end is None:
+        return "gone" if _gone(case) else ""
+    return f"signal {end.signal}" if end.signal else f"exit {end.code}"
+
+
+def _where(case: Case, root: Finding) -> str:
+    """The file, else the step at which data went wrong; empty where neither is told."""
+    if root.file:
+        return place_of(root.file, case.nodes)
+    is_data = cause(root.cause).cls is Class.DATA
+    return f"step {root.step}" if is_data and root.step is not None else ""
 
 
 def _agrees(one: Finding, root: Finding) -> bool:
@@ -71,14 +102,14 @@ def _agrees(one: Finding, root: Finding) -> bool:
 
 
 def _placed(case: Case, root: Finding) -> Finding:
-    """A root that does not tell its rank is that of the first task that failed by itself, where there is one.
+    """A root that does not tell its rank is that of the first task that failed by itself, or of a rank that is gone.
 
-    Where the node would have to leave for it, only if no other node's task failed.
+    Where the node would have to leave for it, only if its task failed and no other node's.
     """
     what = cause(root.cause)
     if root.rank is not None or root.node or root.names or root.scope == "job" or what.cls is Class.PLANNED:
         return root
-    failed = list(failures(case.findings))
+    failed = list(failures(case.findings)) or ([] if what.row.exclude else _gone(case))
     if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):
         return root
     return replace(root, rank=failed[0].rank, node=failed[0].node)

@@ -123,7 +123,7 @@ class Case:
 def build(bundle: Bundle, catalogue: Catalogue | None = None) -> Case:
     """Scan every log and put everything on one clock. Raises `OSError` where a log cannot be read."""
     scanned = tuple(scan_log(log, index, catalogue) for index, log in enumerate(bundle.logs))
-    clock = _reference(scanned)
+    clock = _reference(scanned, bundle.facts.collected_at)
     lines = [_timed(one, clock) for each in scanned for one in each.findings]
     places = _places(bundle, scanned, lines)
     case = Case(bundle=bundle, scanned=scanned, findings=[*collect.find(bundle), *lines], places=places)
@@ -151,12 +151,14 @@ def _name_nodes(case: Case) -> None:
                 case.findings[index] = replace(one, node=NodeName(named.pop()))
 
 
-def _reference(scanned: Iterable[Scanned]) -> float | None:
+def _reference(scanned: Iterable[Scanned], collected_at: float | None) -> float | None:
     """A time from which those without year or date are completed."""
     stamps = [stamp for one in scanned for stamp in (one.last, one.first, *(f.stamp for f in one.findings)) if stamp]
     full = [one.seconds for one in stamps if not one.lacks]
     if full:
         return max(full)
+    if collected_at is not None:
+        return collected_at
     written = [one.log.written_at for one in scanned if one.log.written_at]
     return max(written) if written else None
 
@@ -191,7 +193,7 @@ def _by_tasks(scanned: Iterable[Scanned], lines: list[Finding]) -> Iterator[tupl
     ended = {
         one.rank: one.node
         for one in lines
-        if one.signature.startswith("srun_task_") and one.rank is not None and one.node
+        if one.rank is not None and one.node and (one.signature.startswith("srun_task_") or one.code or one.signal)
     }
     ranks = {one.log.rank for one in scanned if one.log.rank is not None}
     per_task = _ranks_per_task(ranks, lines, ended) if ended else 1

@@ -1,6 +1,7 @@
-"""Unpickles one flight-recorder dump, with no name allowed in it, in a process of its own with little to lose.
+"""Reads one flight-recorder dump, with no name allowed in it, in a process of its own with little to lose.
 
-Started as `python -I FILE`: reads the pickle on stdin, writes JSON on stdout. Exit 3: it is no plain dump.
+Started as `python -I FILE`: takes a pickle or JSON on stdin, writes what counts of it as JSON on stdout. Exit 3: it is
+no plain dump.
 """
 
 import io
@@ -12,6 +13,19 @@ from typing import Any, NoReturn
 
 _MEMORY_BYTES = 1 << 30
 _CPU_S = 20
+_OUTPUT_BYTES = 16 << 20
+_ENTRIES = 20_000
+_KEPT = (
+    "pg_id",
+    "process_group",
+    "collective_seq_id",
+    "is_p2p",
+    "profiling_name",
+    "input_sizes",
+    "input_dtypes",
+    "state",
+    "retired",
+)
 
 
 class _Inert(pickle.Unpickler):
@@ -31,12 +45,40 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     try:
-        told = _Inert(io.BytesIO(sys.stdin.buffer.read())).load()
-        sys.stdout.write(json.dumps(told, default=str))
+        data = sys.stdin.buffer.read()
+        told = json.loads(data) if data.lstrip()[:1] == b"{" else _Inert(io.BytesIO(data)).load()
+        text = json.dumps(_condensed(told), default=str)
     except (Exception, RecursionError) as exc:  # noqa: BLE001 - a hostile pickle may raise anything; the parent is told
         sys.stderr.write(f"{type(exc).__name__}: {str(exc)[:200]}\n")
         return 3
+    if len(text) > _OUTPUT_BYTES:
+        sys.stderr.write(f"it is too large: {len(text) >> 20} MiB of collectives\n")
+        return 3
+    sys.stdout.write(text)
     return 0
+
+
+def _condensed(told: Any) -> "dict[str, Any]":  # whatever the file holds
+    """What is looked at of the dump: the newest collectives with their innermost frames."""
+    if not isinstance(told, dict):
+        raise pickle.UnpicklingError("the dump is no dictionary")
+    entries = told.get("entries")
+    return {
+        **{name: told.get(name) for name in ("version", "pg_config", "pg_status")},
+        "entries": [_entry(one) for one in entries[-_ENTRIES:] if isinstance(one, dict)]
+        if isinstance(entries, list)
+        else [],
+    }
+
+
+def _entry(told: "dict[str, Any]") -> "dict[str, Any]":
+    frames = told.get("frames")
+    own = [one for one in frames if isinstance(one, dict)] if isinstance(frames, list) else []
+    outside = [one for one in own if "-packages/torch/" not in str(one.get("filename"))]
+    return {
+        **{name: told[name] for name in _KEPT if name in told},
+        "frames": outside[:1],
+    }
 
 
 if __name__ == "__main__":

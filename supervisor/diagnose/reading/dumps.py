@@ -1,5 +1,6 @@
-"""Flight-recorder dumps of a folder: JSON as it is, pickles through a limited child that allows no names."""
+"""Flight-recorder dumps: small JSON as it is, the rest through a limited child that allows no names."""
 
+import os
 import re
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from supervisor.errors import PayloadRefused
 from supervisor.model.ids import Rank
 
 _FILE_BYTES: Final = 256 << 20
-_JSON_BYTES: Final = 512 << 20
+_JSON_BYTES: Final = 4 << 20
+"""Larger JSON goes through the child: `[[],[],...` takes twenty times its size in memory."""
 _CHILD_S: Final = 30.0
-_RANK: Final = re.compile(r"(\d{1,7})(?:\.(?:json|pickle|pkl))?$")
+_RANK: Final = re.compile(r"(?<![0-9])([0-9]{1,7})(?:\.(?:json|pickle|pkl))?$")
+_LIBRARIES: Final = "LD_LIBRARY_PATH"
+"""All that the child keeps of the environment: a Python from a module needs it to start."""
 
 
 def read_dump(path: Path) -> Dump:
@@ -29,7 +33,8 @@ def read_dump(path: Path) -> Dump:
         raise PayloadRefused(f"{path} is larger than {_FILE_BYTES >> 20} MiB")
     with path.open("rb") as file:
         data = file.read(_FILE_BYTES)
-    text = data if data.lstrip()[:1] == b"{" else _unpickled(path, data)
+    is_plain = data.lstrip()[:1] == b"{" and len(data) <= _JSON_BYTES
+    text = data if is_plain else _condensed(path, data)
     try:
         told = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as exc:
@@ -37,13 +42,14 @@ def read_dump(path: Path) -> Dump:
     return parse(told, Rank(int(named[1])), f"{path.parent.name}/{path.name}")
 
 
-def _unpickled(path: Path, data: bytes) -> bytes:
-    command = [sys.executable, "-I", str(Path(__file__).with_name("dump_child.py"))]
+def _condensed(path: Path, data: bytes) -> bytes:
+    command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("dump_child.py"))]
+    env = {_LIBRARIES: os.environ[_LIBRARIES]} if _LIBRARIES in os.environ else {}
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=_CHILD_S, check=False, env={})
+        done = subprocess.run(command, input=data, capture_output=True, timeout=_CHILD_S, check=False, env=env)
     except subprocess.TimeoutExpired as exc:
         raise PayloadRefused(f"{path} cannot be read within {_CHILD_S:g} s") from exc
-    if done.returncode or len(done.stdout) > _JSON_BYTES:
+    if done.returncode:
         why = done.stderr.decode(errors="replace").strip()[-300:] or f"the reader ended with {done.returncode}"
         raise PayloadRefused(f"{path} is no flight-recorder dump: {why}")
     return done.stdout

@@ -237,7 +237,7 @@ def _place(told: dict[str, Any]) -> Place:
     return Place(
         node=NodeName(node) if isinstance(node, str) else None,
         local_rank=number("local_rank", "local"),
-        gpu=number("gpu", "local_rank"),
+        gpu=number("gpu") if "gpu" in told else number("local_rank"),  # null: it is known that nobody knows
     )
 
 

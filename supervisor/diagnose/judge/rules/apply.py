@@ -4,7 +4,19 @@ from collections.abc import Callable
 from typing import Final
 
 from supervisor.diagnose.judge.case import Case
-from supervisor.diagnose.judge.rules import checkpoints, fabric, gpus, history, hosts, noise, plans, programs, storage
+from supervisor.diagnose.judge.rules import (
+    beats,
+    checkpoints,
+    fabric,
+    gpus,
+    hints,
+    history,
+    hosts,
+    noise,
+    plans,
+    programs,
+    storage,
+)
 
 Rule = Callable[[Case], None]
 
@@ -18,6 +30,7 @@ RULES: Final[tuple[Rule, ...]] = (
     hosts.lost_nodes_own_words,
     hosts.behind_one_port,
     hosts.one_rack,
+    hosts.one_node_differs,
     gpus.kernel_only,
     gpus.nvlink_by_kernel,
     gpus.silent_corruption,
@@ -43,10 +56,14 @@ RULES: Final[tuple[Rule, ...]] = (
     fabric.many_pairs,
     plans.finished,
     fabric.timeouts,
+    hints.explain,
+    hints.spike_is_enough,
     history.same_elsewhere,
     history.checked_good,
     plans.did_not_move,
     plans.silent_until_the_limit,
+    beats.still_until_the_limit,
+    beats.waited_for,
 )
 
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from typing import Final
 
+from supervisor.diagnose.evidence.beats import NAMING
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.rules.hosts import most_accused
@@ -109,11 +110,11 @@ def timeouts(case: Case) -> None:
 
 
 def _absent(case: Case, waited: list[Finding]) -> list[Rank]:
-    """Ranks that printed no timeout though others did, or that were at an earlier collective."""
+    """Ranks that were at an earlier collective, that stopped first by their beats, or printed no timeout."""
     there = {one.rank for one in waited if one.rank is not None}
-    behind = _behind(waited)
+    behind = [*_behind(waited), *(one.rank for one in case.known(*NAMING) if one.rank is not None)]
     logged = {one.log.rank for one in case.scanned if one.log.rank is not None}
-    return behind + sorted(logged - there - set(behind))
+    return [*dict.fromkeys([*behind, *sorted(logged - there)])]
 
 
 def _behind(waited: list[Finding]) -> list[Rank]:

@@ -10,6 +10,9 @@ from supervisor.model.ids import NodeName
 
 _LOST: Final = "node_unreachable"
 _TOGETHER_S: Final = 120.0
+_ENVIRONMENT: Final = frozenset(
+    {"import_error", "command_not_found", "library_version_incompat", "permission_denied", "file_not_found"}
+)
 _SEVERAL: Final = 2
 _MANY: Final = 3
 _WHY: Final = frozenset(
@@ -75,6 +78,16 @@ def one_switch(case: Case) -> None:
         )
     )
     case.change(lambda one: one in told, role="echo")
+
+
+def one_node_differs(case: Case) -> None:
+    """What the environment lacks on all ranks of one node and on no other: the node is set up differently."""
+    told = [one for one in case.of(*_ENVIRONMENT) if one.rank is not None]
+    nodes = {case.node_of(one) for one in told}
+    ranks = {one.rank for one in told}
+    others = {rank for rank, place in case.places.items() if place.node not in nodes} - ranks
+    if len(nodes) == 1 and None not in nodes and len(ranks) >= _SEVERAL and others and len(case.nodes) >= _SEVERAL:
+        case.change(lambda one: one in told, cause="node_misconfigured", weight=0.86)
 
 
 def one_rack(case: Case) -> None:

@@ -1,0 +1,1 @@
+"""Takes secrets out of texts that leave the run folder. Pure."""
