@@ -10,6 +10,7 @@ import msgspec
 
 from supervisor.cli.diagnose_screen import screen
 from supervisor.cli.exit_codes import ExitCode
+from supervisor.cli.wrong import how_to_correct
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.engine import diagnose
 from supervisor.diagnose.reading.folder import read_bundle
@@ -51,7 +52,7 @@ def command(
             print(_refusal(path, exc), file=sys.stderr)
             code = ExitCode.FAILED
             continue
-        print(_json(path, verdict) if as_json else screen(verdict, path))
+        print(_json(path, verdict) if as_json else screen(verdict, path, wrong=how_to_correct(path)))
         for part in verdict.unread:
             print(f"supervise: left out: {part}", file=sys.stderr)
         if verdict.cause == UNATTRIBUTED and code is ExitCode.OK:

@@ -19,9 +19,10 @@ _RERUN: Final = {
 }
 
 
-def screen(verdict: Verdict, path: Path) -> str:
-    """The lines to print: at most a dozen."""
-    return "\n".join([_conclusion(verdict), *_rows(verdict), _row("of", str(path))])
+def screen(verdict: Verdict, path: Path, *, wrong: str = "") -> str:
+    """The lines to print: at most a dozen. `wrong`: what to type where the verdict is not true; empty: nothing helps."""
+    end = [f"Wrong? {wrong}   (stays on this site)"] if wrong else []
+    return "\n".join([_conclusion(verdict), *_rows(verdict), _row("of", str(path)), *end])
 
 
 def _conclusion(verdict: Verdict) -> str:

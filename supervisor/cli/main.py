@@ -18,6 +18,8 @@ COMMANDS: Final = {
     "list": ("list_runs", "the runs that are known here, living and ended"),
     "report": ("report", "incidents of many runs, with their times"),
     "diagnose": ("diagnose", "what a log, or a folder of logs of one job, says about a failure"),
+    "replay": ("replay", "what today's rules say of a run's incidents: supervise replay 81234"),
+    "feedback": ("feedback", "say what an interruption really was: supervise feedback 81234 --cause cuda_oom"),
 }
 """Command: module of `supervisor.cli`, one line of help."""
 _EXIT: Final = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from supervisor.cli.answer import json_answer
+from supervisor.cli.answer import REDACT_HELP, json_answer, without_secrets
 from supervisor.cli.known_runs import known_runs
 from supervisor.report.many_runs import report_conclusion, report_json, report_of, report_text
 
@@ -35,14 +35,16 @@ class _Since(click.ParamType[float]):
 )
 @click.option("--since", type=_Since(), metavar="7d|12h|90m|DATE", help="leave out what is older")
 @click.option("--json", "as_json", is_flag=True, help="one JSON object")
+@click.option("--redact", is_flag=True, help=REDACT_HELP)
 @click.pass_context
-def command(ctx: click.Context, *, since: float | None, as_json: bool) -> None:
+def command(ctx: click.Context, *, since: float | None, as_json: bool, redact: bool) -> None:
     """Tell it."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     now = time.time()
     report = report_of(known_runs(), since=since)
     text, blockers = report_conclusion(report, now)
     if as_json:
-        print(json_answer(conclusion=text, blockers=blockers, **report_json(report)))
+        answer = json_answer(conclusion=text, blockers=blockers, **report_json(report))
     else:
-        print("\n".join([text, *report_text(report, now=now)]))
+        answer = "\n".join([text, *report_text(report, now=now)])
+    print(without_secrets(answer, as_json=as_json) if redact else answer)

@@ -4,7 +4,7 @@ import time
 
 import click
 
-from supervisor.cli.answer import json_answer
+from supervisor.cli.answer import REDACT_HELP, json_answer, without_secrets
 from supervisor.cli.array_answer import array_answer, has_begun
 from supervisor.cli.found_run import found_run
 from supervisor.cli.slurms_word import with_slurms_word
@@ -23,16 +23,18 @@ from supervisor.report.view import RunView
     ),
 )
 @click.option("--json", "as_json", is_flag=True, help="one JSON object")
+@click.option("--redact", is_flag=True, help=REDACT_HELP)
 @click.argument("run")
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool, run: str) -> None:
+def command(ctx: click.Context, *, as_json: bool, redact: bool, run: str) -> None:
     """Tell it; of an array, how its tasks stand."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     view, now = found_run(run), time.time()
     if has_begun(view):
-        print(array_answer(view, now, as_json=as_json))
+        answer = array_answer(view, now, as_json=as_json)
     else:
-        print(_one(with_slurms_word(view), now, as_json=as_json))
+        answer = _one(with_slurms_word(view), now, as_json=as_json)
+    print(without_secrets(answer, as_json=as_json) if redact else answer)
 
 
 def _one(view: RunView, now: float, *, as_json: bool) -> str:

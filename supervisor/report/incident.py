@@ -6,7 +6,7 @@ from typing import Any, Final
 from supervisor.ledger.feedback import Feedback
 from supervisor.model.records import IncidentRecord, Split
 from supervisor.model.verdict import Class, Evidence, Verdict
-from supervisor.report.correction import corrected_json, corrected_text
+from supervisor.report.correction import corrected_text
 from supervisor.report.view import full
 from supervisor.report.words import clock, duration, names, one_line
 
@@ -36,7 +36,7 @@ def nodes(record: IncidentRecord) -> tuple[str, ...]:
     return record.verdict.blame.nodes or record.verdict.exclude_nodes
 
 
-def as_json(record: IncidentRecord, feedback: Feedback | None = None) -> dict[str, Any]:
+def as_json(record: IncidentRecord) -> dict[str, Any]:
     """Every field of the record, and the ones that scripts ask for most at the top."""
     verdict = record.verdict
     return {
@@ -47,7 +47,6 @@ def as_json(record: IncidentRecord, feedback: Feedback | None = None) -> dict[st
         "detection_s": record.split.detect,
         "recovery_s": record.recovery_s,
         "action": record.action,
-        "corrected": corrected_json(feedback),
     }
 
 

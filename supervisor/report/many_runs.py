@@ -191,7 +191,7 @@ def _report_row(record: IncidentRecord, now: float) -> tuple[str, ...]:
         clock(record.opened_at, now=now),
         record.run_id,
         _cause(record),
-        one_line(incident.where(record), 40),
+        one_line(incident.where(record.verdict), 40),
         "-" if record.split.detect is None else duration(record.split.detect),
         record.isolation,
         "-" if record.recovery_s is None else duration(record.recovery_s),

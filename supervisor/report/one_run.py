@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.report import incident
+from supervisor.report.correction import corrected_json
 from supervisor.report.standing import Conclusion, Standing
 from supervisor.report.view import FINISHED, RunView, full
 from supervisor.report.words import count, duration, names, node_time
@@ -26,13 +28,17 @@ def why_json(view: RunView, now: float) -> dict[str, Any]:
     status = view.status
     return {
         "interruptions": len(view.interruptions),
-        "incidents": [incident.as_json(record, view.feedback.get(record.incident)) for record in view.interruptions],
-        "planned": [incident.as_json(record) for record in view.planned],
+        "incidents": [_incident_json(view, record) for record in view.interruptions],
+        "planned": [_incident_json(view, record) for record in view.planned],
         "exit_code": status.exit_code if status else None,
         "exit_signal": status.exit_signal if status else None,
         "successor": status.successor if status else None,
         **status_json(view, now),
     }
+
+
+def _incident_json(view: RunView, record: IncidentRecord) -> dict[str, Any]:
+    return {**incident.as_json(record), "corrected": corrected_json(view.feedback.get(record.incident))}
 
 
 def status_json(view: RunView, now: float) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def test_observe_mode_says_what_would_have_been_done() -> None:
 )
 def test_the_finest_unit_is_named(record: IncidentRecord, text: str) -> None:
     """A GPU before its node; a rank only where the node is not to blame."""
-    assert where(record) == text
+    assert where(record.verdict) == text
 
 
 def test_echoes_come_last_and_are_cut_first() -> None:
