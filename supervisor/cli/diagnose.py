@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from supervisor.cli.answer import REDACT_HELP, without_secrets
 from supervisor.cli.diagnose_screen import screen
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.wrong import how_to_correct
@@ -35,10 +36,17 @@ from supervisor.model.verdict import Class, Retry, Verdict
 @click.option(
     "--packs", type=click.Path(path_type=Path), help="folder with signatures of your own (docs/signatures.md)"
 )
+@click.option("--redact", is_flag=True, help=REDACT_HELP)
 @click.argument("paths", nargs=-1, required=True)
 @click.pass_context
 def command(
-    ctx: click.Context, *, as_json: bool, against: Path | None, packs: Path | None, paths: tuple[str, ...]
+    ctx: click.Context,
+    *,
+    as_json: bool,
+    against: Path | None,
+    packs: Path | None,
+    redact: bool,
+    paths: tuple[str, ...],
 ) -> None:
     """Diagnose each path; one that cannot be read is told and makes the exit code 1."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
@@ -52,7 +60,8 @@ def command(
             print(_refusal(path, exc), file=sys.stderr)
             code = ExitCode.FAILED
             continue
-        print(_json(path, verdict) if as_json else screen(verdict, path, wrong=how_to_correct(path)))
+        answer = _json(path, verdict) if as_json else screen(verdict, path, wrong=how_to_correct(path))
+        print(without_secrets(answer, as_json=as_json) if redact else answer)
         for part in verdict.unread:
             print(f"supervise: left out: {part}", file=sys.stderr)
         if verdict.cause == UNATTRIBUTED and code is ExitCode.OK:
@@ -91,6 +100,7 @@ def _json(path: Path, verdict: Verdict) -> str:
         "action": action(verdict),
         "summary": verdict.summary,
         "evidence": verdict.evidence,
+        "changed": verdict.changed,
         "unread": verdict.unread,
     }
     built = msgspec.to_builtins(answer)

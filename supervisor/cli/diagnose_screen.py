@@ -20,7 +20,7 @@ _RERUN: Final = {
 
 
 def screen(verdict: Verdict, path: Path, *, wrong: str = "") -> str:
-    """The lines to print: at most a dozen. `wrong`: what to type where the verdict is not true; empty: nothing helps."""
+    """The lines to print: at most a dozen. `wrong`: what to type where the verdict is not true."""
     end = [f"Wrong? {wrong}   (stays on this site)"] if wrong else []
     return "\n".join([_conclusion(verdict), *_rows(verdict), _row("of", str(path)), *end])
 
@@ -56,6 +56,8 @@ def _rows(verdict: Verdict) -> Iterator[str]:
         kinds = ", ".join(one.signature for one in echoes[:_KINDS])
         count = f"{verdict.echoes:,} lines follow" if verdict.echoes > 1 else "1 line follows"
         yield _row("noise", f"{count} from it: {kinds}")
+    if verdict.changed is not None:
+        yield _row("changed", verdict.changed.text)
     if verdict.cls is Class.UNKNOWN:
         yield _row(
             "next",

@@ -83,9 +83,16 @@ def _told(view: RunView, record: IncidentRecord, feedback: Feedback, *, is_dry: 
         f"Incident {record.incident} of run {view.run.run_id} {would}{corrected_text(feedback)}; it was {feedback.was}."
     )
     if as_json:
-        names = {"job_id": view.job_id, "run_id": view.run.run_id, "cluster": view.cluster, "log": view.log}
-        more = {"incident": record.incident, "corrected": corrected_json(feedback), "is_kept": not is_dry}
-        return json_answer(conclusion=head, **names, **more)
+        return json_answer(
+            conclusion=head,
+            job_id=view.job_id,
+            run_id=view.run.run_id,
+            cluster=view.cluster,
+            log=view.log,
+            incident=record.incident,
+            corrected=corrected_json(feedback),
+            is_kept=not is_dry,
+        )
     name = view.job_id or str(view.folder)
     return f"{head}\nWhat today's rules say: supervise replay {name} {record.incident}"
 

@@ -14,7 +14,7 @@ from supervisor.diagnose.reading.folder import read_bundle
 from supervisor.diagnose.reading.packs import site_catalogue
 from supervisor.diagnose.scan.catalogue import Catalogue
 from supervisor.errors import PayloadRefused
-from supervisor.ledger.records import incident_folder
+from supervisor.ledger.records import FEEDBACK, VERDICT, incident_folder
 from supervisor.model.records import IncidentRecord
 from supervisor.report.replayed import Replayed, replay_conclusion, replay_json, replay_text
 from supervisor.report.view import RunView
@@ -61,10 +61,11 @@ def _screen(text: str, blockers: tuple[str, ...], found: list[Replayed]) -> Iter
 
 def _replayed(view: RunView, record: IncidentRecord, catalogue: Catalogue) -> Replayed:
     feedback = view.feedback.get(record.incident)
-    try:
-        now = diagnose(read_bundle(incident_folder(view.folder, record.incident)), catalogue)
-    except FileNotFoundError:
+    folder = incident_folder(view.folder, record.incident)
+    if not any(path.name not in {VERDICT, FEEDBACK} for path in folder.glob("*")):
         return Replayed(record=record, now=None, why_not="its evidence was not kept", feedback=feedback)
+    try:
+        now = diagnose(read_bundle(folder), catalogue)
     except (OSError, PayloadRefused) as exc:
         return Replayed(record=record, now=None, why_not=str(exc), feedback=feedback)
     return Replayed(record=record, now=now, feedback=feedback)

@@ -13,8 +13,8 @@ def known_cause(name: str, cls: str | None = None) -> Cause:
     found = causes().get(tail)
     if found is None:
         close = get_close_matches(tail, list(causes()), n=3, cutoff=0.5)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise UsageError(f"{name!r} is no cause of the taxonomy{meant} All: {_all()}")
+        meant = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(causes()))}"
+        raise UsageError(f"{name!r} is no cause of the taxonomy; {meant}")
     for wanted in filter(None, (head, cls)):
         _check(found, wanted)
     return found
@@ -29,6 +29,3 @@ def _check(found: Cause, wanted: str) -> None:
             f"{found.name} is of class {found.cls}, not {wanted}; leave --class away, or name another cause"
         )
 
-
-def _all() -> str:
-    return ", ".join(sorted(causes()))

@@ -1,5 +1,8 @@
 """The bounded window of evidence of one incident: what the supervisor knows at this moment, as a bundle."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 
 from supervisor.core.events import SlurmReported
@@ -7,7 +10,7 @@ from supervisor.core.instructions import Collect
 from supervisor.daemon.world import World
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
 from supervisor.diagnose.scan.lines import find_lines
-from supervisor.model.base import plain
+from supervisor.model.base import encode
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, RankBeat
 
@@ -77,21 +80,13 @@ def _places(world: World) -> dict[Rank, Place]:
     }
 
 
-def _beats(world: World, attempt: AttemptNo, now: float) -> list[dict[str, object]]:
-    """Each node's ranks as they were heard last, with their ages at this moment."""
-    return [
-        plain(
-            Beats(
-                node=node,
-                at=now,
-                attempt=attempt,
-                ranks=tuple(
-                    msgspec.structs.replace(beat, age_s=round(max(0.0, now - moved_at), 3)) for beat, moved_at in ranks
-                ),
-            )
+def _beats(world: World, attempt: AttemptNo, now: float) -> Iterator[dict[str, Any]]:
+    """Each node's ranks as they were heard last, with their ages at this moment; in the form of `beats.json`."""
+    for node, ranks in _by_node(world).items():
+        aged = tuple(
+            msgspec.structs.replace(beat, age_s=round(max(0.0, now - moved_at), 3)) for beat, moved_at in ranks
         )
-        for node, ranks in _by_node(world).items()
-    ]
+        yield msgspec.json.decode(encode(Beats(node=node, at=now, attempt=attempt, ranks=aged)))
 
 
 def _by_node(world: World) -> dict[NodeName, list[tuple[RankBeat, float]]]:

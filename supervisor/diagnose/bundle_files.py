@@ -32,6 +32,8 @@ def _files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     if bundle.nodes or bundle.places:
         ranks = {str(rank): _place(place) for rank, place in sorted(bundle.places.items())}
         yield "job.json", _encoded({"nodes": bundle.nodes, "ranks": ranks})
+    if bundle.environment:
+        yield "environment.json", _encoded(bundle.environment)
     if bundle.beats:
         yield "beats.json", _encoded(bundle.beats)
 

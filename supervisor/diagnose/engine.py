@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from supervisor.diagnose import changed
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.evidence import states
 from supervisor.diagnose.findings import Finding
@@ -15,7 +16,7 @@ from supervisor.diagnose.judge.rules.apply import apply_rules
 from supervisor.diagnose.scan.catalogue import Catalogue
 from supervisor.diagnose.scan.labels import split_label
 from supervisor.diagnose.taxonomy import UNATTRIBUTED, Cause, cause
-from supervisor.model.verdict import Blame, Evidence, Retry, Verdict
+from supervisor.model.verdict import Blame, Class, Evidence, Retry, Verdict
 
 _ROOTS: Final = 5
 _ECHOES: Final = 5
@@ -55,6 +56,7 @@ def judge(case: Case) -> Verdict:
         evidence=_evidence(root, case.findings),
         echoes=sum(one.count for one in case.findings if one.role == "echo"),
         unread=case.bundle.unread,
+        changed=changed.told(case.bundle.environment) if what.cls is Class.SOFTWARE else None,
     )
 
 

@@ -55,6 +55,25 @@ class Blame(Fact, frozen=True, kw_only=True):
     ranks: tuple[Rank, ...] = ()
 
 
+class Changed(Fact, frozen=True, kw_only=True):
+    """What is not as it was in a run that went well."""
+
+    since: str
+    """Which run: `job 79990 (completed)`, `attempt 2 (made progress)`."""
+    what: tuple[str, ...] = ()
+    """One change each, the most telling first; empty: nothing that was recorded."""
+    more: int = 0
+    """Changes left out here."""
+
+    @property
+    def text(self) -> str:
+        """`since job 79990 (completed): train.py:212 eval_batch 4 -> 8; torch 2.6.0 -> 2.7.1`."""
+        if not self.what:
+            return f"nothing that is known since {self.since}"
+        more = f"; and {self.more} more" if self.more else ""
+        return f"since {self.since}: {'; '.join(self.what)}{more}"
+
+
 class Verdict(Fact, frozen=True, kw_only=True):
     """One answer for one interruption."""
 
@@ -76,3 +95,5 @@ class Verdict(Fact, frozen=True, kw_only=True):
     """Lines that follow from it, however loud they are."""
     unread: tuple[str, ...] = ()
     """Parts of the evidence that could not be read, each with the reason."""
+    changed: Changed | None = None
+    """For faults of the program: what is not as it was in the last good run, where one is known."""

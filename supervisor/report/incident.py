@@ -1,6 +1,7 @@
 """One incident for a person and for a script. Pure."""
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any, Final
 
 from supervisor.ledger.feedback import Feedback
@@ -63,6 +64,8 @@ def as_text(record: IncidentRecord, *, now: float, feedback: Feedback | None = N
         yield f"    {times}"
     if done := _done(record):
         yield f"    {one_line(done, _WIDTH)}"
+    if verdict.changed is not None:
+        yield from wrap(f"changed   {verdict.changed.text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 14)
     yield from _evidence(verdict.evidence)
 
 

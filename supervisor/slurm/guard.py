@@ -15,6 +15,11 @@ _SHELL: Final = re.compile(r"(?:|a|ba|da|k|lk|mk|ok|pdk|ya|z)sh[\d.]*")
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 # The first lines of scripts that two interpreters read: sh runs `''''exec python3 "$0"`, Python sees a string.
 _POLYGLOT: Final = re.compile(r"\s*(?:''|\"\"|eval\b|exec\b).*\$(?:0|\{0)")
+# Both guards, and what stands behind one in the wrapper of a script in another language.
+_CARRIED: Final = re.compile(
+    r'(?:\{ )?\[ -n "\$\{SUPERVISE_ATTEMPT-\}" \] \|\| \[ ! -x [^\n]*? \|\| exec [^\n]*? "\$0" "\$@"; '
+    r'(?:script=[^\n]*\n\[ -r "\$script" \][^\n]*\n)?'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,11 @@ def guard(keeper: str, *, is_traced: bool = False) -> str:
         tests = f'{{ [ -n "${{SUPERVISE_ATTEMPT-}}" ] || [ ! -x {path} ] || ! set +x; }} 2>/dev/null'
         return f'{tests} || exec {path} "$0" "$@"; '
     return f'[ -n "${{SUPERVISE_ATTEMPT-}}" ] || [ ! -x {path} ] || exec {path} "$0" "$@"; '
+
+
+def without_guard(text: str) -> str:
+    """The script as its user wrote it, from the text that was submitted."""
+    return _CARRIED.sub("", text, count=1)
 
 
 def quote(path: str) -> str:

@@ -37,7 +37,7 @@ def test_a_script_reads_one_object_per_line(tmp_path: Path) -> None:
     assert first == second
     assert set(first) == {
         "path", "class", "cause", "confidence", "blame", "retryable", "exclude_nodes", "action", "summary", "evidence",
-        "unread",
+        "changed", "unread",
     }  # fmt: skip
     assert (first["class"], first["cause"], first["retryable"], first["action"]) == (
         "software", "cuda_oom", False, "stop",

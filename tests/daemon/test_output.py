@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def output(file: Path) -> Output:
     """The output of attempt 1, which has just begun."""
-    made = Output(paths=[file], keep_lines=10)
+    made = Output(paths=[file], keep_lines=10, span_s=60.0)
     made.begin(_FIRST)
     return made
 
@@ -44,7 +44,8 @@ async def test_a_failed_task_is_told_once(output: Output, file: Path) -> None:
     with file.open("a") as job:
         job.write(2 * _FAILED)
     assert len(await _failures(output)) == 1
-    assert output.lines() == 2 * [_FAILED.rstrip()]
+    assert output.windows(0.0) == [(_FAILED.rstrip(), _FAILED.rstrip())]
+    assert (output.count, output.last_at) == (2, 5.0)
 
 
 @pytest.fixture
@@ -94,4 +95,4 @@ async def test_telling_lines_are_bounded(output: Output, file: Path) -> None:
             job.write(f"srun: error: node002: task {task}: Exited with exit code 1 {'x' * 2000}\n")
     told = await _failures(output, times=20)
     assert 4000 < len(told) <= 4096
-    assert sum(map(len, output.lines())) < 2_100_000
+    assert sum(map(len, output.windows(0.0)[0])) < 2_100_000

@@ -85,6 +85,11 @@ def rows(text: str) -> Iterator[tuple[str, ...]]:
             yield tuple(cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|"))
 
 
+def files_in(text: str) -> list[str]:
+    """File names between backticks, as a row about a folder lists them."""
+    return re.findall(r"`([a-z]+\.(?:json|log|err))`", text)
+
+
 def _words(line: str) -> tuple[str, ...]:
     """Without comments and without what only says that something follows."""
     words = shlex.split(line, comments=True)

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Final, get_args
@@ -19,7 +20,7 @@ from supervisor.ledger.bounds import Limits
 from supervisor.model.ids import AttemptNo, NodeName, RunId
 from supervisor.model.wire import CheckNode, StopRanks, TellBeats, ToAgent
 from supervisor.settings import Settings
-from tests.docs.pages import CHECKOUT, PAGES, name_of, rows, section, text_of
+from tests.docs.pages import CHECKOUT, PAGES, files_in, name_of, rows, section, text_of
 
 _PAGE: Final = "docs/contracts.md"
 _VARIABLE: Final = re.compile(r"\bSUPERVISE_[A-Z][A-Z_]*[A-Z]\b")
@@ -29,11 +30,13 @@ _OF_SETTINGS: Final = {f"SUPERVISE_{name.upper()}" for name in _SETTINGS}
 _COMMANDS: Final = (StopRanks(ask="1", attempt=AttemptNo(1), grace_s=1.0), CheckNode(ask="1"), TellBeats(ask="1"))
 
 
+@cache
 def _code() -> str:
     sources = (path for pattern in _SOURCES for path in (CHECKOUT / "supervisor").rglob(pattern))
     return "\n".join(path.read_text(encoding="utf-8") for path in sources)
 
 
+@cache
 def _texts_of_code() -> set[str]:
     """Every literal text of the code, parts of formatted ones included."""
     found = set()
@@ -58,8 +61,8 @@ def test_the_readme_tells_the_limits_of_a_run() -> None:
     """The numbers that a user must know before he relies on them."""
     known = Settings()
     share = f"{known.max_lost_share:.0%} of the requested node-hours"
-    said = f"At most {known.max_restarts_without_progress} restarts without progress, {known.max_restarts} in all, and {share}"
-    assert said in text_of("README.md")
+    restarts = f"{known.max_restarts_without_progress} restarts without progress, {known.max_restarts} in all"
+    assert f"At most {restarts}, and {share}" in text_of("README.md")
 
 
 @pytest.mark.parametrize("page", [_PAGE, "README.md"])
@@ -94,7 +97,7 @@ def _named_files() -> Iterator[str]:
         for part in re.findall(r"`([^`]+)`", name):
             yield from (piece for piece in re.split(r"<[^>]*>|NNN|/", part) if piece)
         if "NNN" in name:
-            yield from re.findall(r"`([a-z]+\.(?:json|log))`", text)
+            yield from files_in(text)
 
 
 @pytest.mark.parametrize("name", sorted(set(_named_files())))

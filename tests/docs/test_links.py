@@ -12,17 +12,17 @@ _PAGES = sorted({*PAGES, *CHECKOUT.glob("docs/decisions/*.md"), CHECKOUT / "CHAN
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 _FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|sh|sbatch)|(?:[\w-]+/)+(?:\d{4})?")
 _OF_RUNS = {
-    "incidents/",
-    "attempts/",
-    "jobs/",
-    "ranks/",
-    "kernel/",
-    "stacks/",
-    "flight/",
-    "nvml/",
-    "rdma/",
-    "submitted/",
-    "script/",
+    "attempts",
+    "flight",
+    "incidents",
+    "jobs",
+    "kernel",
+    "nvml",
+    "ranks",
+    "rdma",
+    "script",
+    "stacks",
+    "submitted",
 }
 """Folders of run folders and bundles."""
 _WRITTEN = {"config.toml"}
@@ -61,11 +61,11 @@ def _files_named(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", _PAGES, ids=name_of)
 def test_files_that_are_named_are_there(page: Path) -> None:
     """By their whole path or its end; `decisions/0007` is the beginning of a name."""
-    names = _files_named(page) - _OF_RUNS - _WRITTEN
+    names = {name for name in _files_named(page) - _WRITTEN if name.partition("/")[0] not in _OF_RUNS}
     assert not [name for name in names if not any(path.endswith(f"/{name}") or f"/{name}-" in path for path in _tree())]
 
 
 def test_files_are_found() -> None:
     """The checks above are not empty by accident."""
     found = _files_named(CHECKOUT / "docs" / "architecture.md")
-    assert {"core/proof.py", "judge/rules/", "taxonomy.toml"} <= found
+    assert {"core/proof.py", "judge/rules/", "judge/choose.py"} <= found

@@ -4,19 +4,14 @@ import ast
 import re
 from pathlib import Path
 
-import click
 import pytest
 
-from supervisor.cli.main import COMMANDS, cli
+from supervisor.cli.main import COMMANDS
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _README = (_CHECKOUT / "README.md").read_text(encoding="utf-8")
 _CODE = re.compile(r"```[^\n]*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
-_FILE = re.compile(r"(?:\./)?((?:scripts|docs|systemd|plugins|supervisor)/[\w./-]+|[A-Z]+\.md|pyproject\.toml)")
-_LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 _WRITTEN = re.compile(r"[a-z_-]+\.(json|jsonl|log)")
-_SCRIPT_OPTIONS = {"--explain"}
-"""Options of `scripts/demo`."""
 
 
 def _code() -> list[str]:
@@ -29,10 +24,6 @@ def _commands_named() -> list[str]:
     return sorted({name for code in _code() for name in pattern.findall(code)})
 
 
-def _options_named() -> list[str]:
-    return sorted({option for code in _code() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)})
-
-
 def test_commands_are_named() -> None:
     """The README shows every command that people use: the list below is not empty by accident."""
     assert set(_commands_named()) >= set(COMMANDS)
@@ -42,28 +33,6 @@ def test_commands_are_named() -> None:
 def test_a_command_that_is_named_exists(name: str) -> None:
     """A newcomer can type it."""
     assert name in COMMANDS
-
-
-@pytest.mark.parametrize("option", [each for each in _options_named() if each not in _SCRIPT_OPTIONS])
-def test_an_option_that_is_named_exists(option: str) -> None:
-    """`supervise --help` lists it."""
-    with click.Context(cli, info_name="supervise") as context:
-        text = cli.get_help(context)
-    assert re.search(rf"{re.escape(option)}\b(?!-)", text)
-
-
-@pytest.mark.parametrize("option", sorted(_SCRIPT_OPTIONS))
-def test_an_option_of_the_demo_exists(option: str) -> None:
-    """The demo knows it."""
-    assert option in _options_named()
-    sources = [_CHECKOUT / "scripts" / "demo", *(_CHECKOUT / "scripts" / "lib" / "demo").rglob("*.py")]
-    assert any(f'"{option}"' in source.read_text(encoding="utf-8") for source in sources)
-
-
-@pytest.mark.parametrize("name", sorted({*_LINK.findall(_README), *(n for c in _code() for n in _FILE.findall(c))}))
-def test_a_file_that_is_named_exists(name: str) -> None:
-    """Links and paths lead somewhere."""
-    assert (_CHECKOUT / name).exists()
 
 
 def _files_written() -> list[str]:

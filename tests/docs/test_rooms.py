@@ -57,3 +57,15 @@ def test_the_core_touches_nothing() -> None:
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not names & forbidden, path
+
+
+@pytest.mark.parametrize(
+    ("inner", "forbidden"),
+    [("scan", {"judge", "reading"}), ("evidence", {"judge", "reading"}), ("judge", {"reading"}), ("*.py", {"reading"})],
+)
+def test_inside_diagnose_nobody_looks_up(inner: str, forbidden: set[str]) -> None:
+    """Findings know no judge, and what decides knows no files."""
+    folder = _CHECKOUT / "supervisor" / "diagnose"
+    for path in folder.glob(inner) if inner == "*.py" else (folder / inner).rglob("*.py"):
+        modules = re.findall(r"^\s*(?:from|import) supervisor\.diagnose\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
+        assert not set(modules) & forbidden, path

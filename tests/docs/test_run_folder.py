@@ -10,7 +10,7 @@ from supervisor.model.ids import RunId
 from supervisor.settings import Settings
 from supervisor.slurm.sbatch_options import parse
 from supervisor.slurm.submission import Place, Request, plan
-from tests.docs.pages import rows, section
+from tests.docs.pages import files_in, rows, section
 
 _RUN_S = 60.0
 
@@ -20,7 +20,7 @@ def _patterns() -> list[re.Pattern[str]]:
     found = []
     for name, _, text in rows(section("docs/contracts.md", "Run folder")):
         for part in re.findall(r"`([^`]+)`", name):
-            inside = re.findall(r"`([a-z]+\.(?:json|log))`", text) if part.endswith("/") else [""]
+            inside = files_in(text) if part.endswith("/") else [""]
             found += [_pattern(part + each) for each in inside]
         found += [_pattern(part) for part in re.findall(r"`([a-z.]+\.1)`", text)]
     return found

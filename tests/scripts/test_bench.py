@@ -1,13 +1,16 @@
 """What the benchmarks make of what they measured."""
 
 import json
+import random
 from typing import Literal
 
 import pytest
 from bench.cli import chosen, needs_cluster
+from bench.floor import JobPair, floor_ratio, interval
 from bench.measure import Measure, header, paired_difference, paired_ratio, without
 from bench.ranks import launched_at
 from bench.recover import recovery
+from bench.steps import Windows, is_enough, measure, windows_of
 from bench.traces import opened
 
 
@@ -119,3 +122,52 @@ TRACES = {
 def test_opens_of_a_program_are_its_own_and_its_childrens_since_it_began() -> None:
     """Not those before it became the program, nor other programs'; tried ones count, they cost the server the same."""
     assert opened(TRACES, "/agent/boot.py") == ["/home/config", "/home/missing", "/home/by-thread", "/home/by-child"]
+
+
+def _jobs(number: int, *, added: float, disturbed: float) -> list[JobPair]:
+    """Pairs of six windows of 60 ms; others disturb nearly all of them, by up to `disturbed` of their cost."""
+    chance = random.Random(number)  # noqa: S311  # no secret
+
+    def windows(cost: float) -> list[float]:
+        return [cost * (1 + chance.choice([0.0, 0.3, 1.0]) * disturbed * chance.random()) for _ in range(6)]
+
+    return [(windows(0.06), windows(0.06 * (1 + added))) for _ in range(number)]
+
+
+def test_a_tenth_of_a_percent_is_seen_beside_other_processes() -> None:
+    """What others add to most windows is fifty times as much; the lower end tells the difference all the same."""
+    for added in (0.0, 0.001, 0.004):
+        pairs = _jobs(20, added=added, disturbed=0.05)
+        low, high = interval(pairs)
+        assert floor_ratio(pairs) - 1 == pytest.approx(added, abs=0.0005)
+        assert low - 1 <= added + 0.0005
+        assert high - 1 >= added - 0.0005
+        assert high - low < 0.002
+
+
+def test_pairs_are_measured_until_they_can_tell() -> None:
+    """At least twelve, and no more than forty however much the machine is disturbed."""
+    calm, wild = _jobs(40, added=0.0, disturbed=0.001), [([1.0 + one], [1.5 - one]) for one in range(40)]
+    assert [is_enough(calm[:number]) for number in (0, 11, 12)] == [False, False, True]
+    assert [is_enough(wild[:number]) for number in (12, 39, 40)] == [False, False, True]
+
+
+def test_the_step_measure_tells_how_far_it_can_be_trusted() -> None:
+    """Value, interval, number of pairs, and how long the ranks waited for a core beside it."""
+    plain: Windows = [(0.06, 0.0006)] * 6
+    ours: Windows = [(0.06006, 0.0012)] * 6
+    shown = json.loads(measure([(plain, ours)] * 12).as_json())
+    assert (shown["value"], shown["ok"]) == (0.1, True)
+    assert shown["beside"] == {
+        "95% interval, %": "+0.10 to +0.10",
+        "pairs of jobs": 12,
+        "step without, ms": 60.0,
+        "waiting for a core without / with, %": "1.00 / 2.00",
+    }
+
+
+def test_a_rank_that_told_no_times_is_no_measure() -> None:
+    """Its job's last words are the message; what supervise prints beside the times is left out."""
+    assert windows_of('supervise: attempt 1\n{"windows": [[0.06, 0.001]]}\n') == [(0.06, 0.001)]
+    with pytest.raises(OSError, match="no such file"):
+        windows_of("sh: no such file\n")

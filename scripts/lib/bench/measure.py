@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb
 from statistics import median
 from typing import Literal
 
@@ -11,8 +10,6 @@ Pair = tuple[float, float]
 """Without us, with us; measured one right after the other."""
 
 _DIGITS = 4
-_TAIL = 0.025
-"""What a 95 % interval leaves out on each side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,18 +75,6 @@ def paired_difference(pairs: Sequence[Pair]) -> float:
 def paired_ratio(pairs: Sequence[Pair]) -> float:
     """Median of second divided by first over interleaved pairs."""
     return median(second / first for first, second in pairs)
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the median, by the order of the values alone: it supposes nothing of how they are spread.
-
-    The whole range where there are fewer than six.
-    """
-    ranked, tail, outside = sorted(values), 0.0, 0
-    while (tail := tail + comb(len(ranked), outside) / 2 ** len(ranked)) <= _TAIL:
-        outside += 1
-    least = max(0, outside - 1)
-    return ranked[least], ranked[-1 - least]
 
 
 def without(pairs: Sequence[Pair]) -> float:

@@ -1,8 +1,7 @@
 """How much slower ranks step under supervision: by their own CPU time, so that other processes count for little.
 
-The bar is a fifth of a percent, and a machine's clock alone wanders by more. So both jobs do the same work on the same
-core; of each job the least disturbed window counts; jobs with and without us alternate, and what counts is the median
-of their ratios, with the interval that says how far it can be trusted.
+The bar is a fifth of a percent, and a machine that others use as well wanders by several. So both jobs do the same
+work on the same core, jobs with and without us alternate, and their least disturbed windows are compared.
 """
 
 import json
@@ -14,9 +13,9 @@ from pathlib import Path
 from statistics import median
 
 from story.example import user_folder
-from story.job import Job
 
-from bench.measure import Measure, Pair, median_interval, paired_ratio, without
+from bench.floor import JobPair, floor_ratio, interval
+from bench.measure import Measure
 from bench.place import Place
 
 _RANK = Path(__file__).with_name("stepping_rank.py")
@@ -27,60 +26,64 @@ _WIDTH = 0.002
 _LIMIT_PERCENT = 0.2
 _CALIBRATED_S = 60.0
 
-Window = tuple[float, float]
-"""CPU seconds of a step, seconds of a step in which its process waited for a core."""
+Windows = list[tuple[float, float]]
+"""Of each window the CPU seconds of one step, and the seconds of a step in which its process waited for a core."""
 
 
 def step_time(place: Place) -> Iterator[Measure]:
     """The CPU time of a step with us against without, in jobs that alternate."""
     updates = _updates(place.trainer)
-    pairs: list[tuple[Window, Window]] = []
-    while not is_enough([_costs(pair) for pair in pairs]):
+    pairs: list[tuple[Windows, Windows]] = []
+    while not is_enough([costs(pair) for pair in pairs]):
         pairs.append(_pair(place, updates, len(pairs)))
+        print(f"steps: {len(pairs)} pairs of jobs", file=sys.stderr, flush=True)
     yield measure(pairs)
 
 
-def measure(pairs: Sequence[tuple[Window, Window]]) -> Measure:
+def measure(pairs: Sequence[tuple[Windows, Windows]]) -> Measure:
     """What the windows of these pairs of jobs say."""
-    costs = [_costs(pair) for pair in pairs]
-    low, high = median_interval([ours / plain for plain, ours in costs])
+    known = [costs(pair) for pair in pairs]
+    low, high = interval(known)
     return Measure(
         measure="step's CPU time, added by supervision",
-        value=(paired_ratio(costs) - 1) * 100,
+        value=(floor_ratio(known) - 1) * 100,
         unit="%",
         limit=_LIMIT_PERCENT,
         beside={
             "95% interval, %": f"{(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f}",
             "pairs of jobs": len(pairs),
-            "step without, ms": without(costs) * 1000,
-            "of it waiting for a core without / with, %": _waiting(pairs),
+            "step without, ms": min(cost for plain, _ in known for cost in plain) * 1000,
+            "waiting for a core without / with, %": " / ".join(f"{share:.2f}" for share in _waiting(pairs)),
         },
     )
 
 
-def is_enough(pairs: Sequence[Pair]) -> bool:
+def is_enough(pairs: Sequence[JobPair]) -> bool:
     """The interval is narrow enough to tell, or more pairs would take too long."""
     if not _LEAST_PAIRS <= len(pairs) < _MOST_PAIRS:
         return len(pairs) >= _MOST_PAIRS
-    low, high = median_interval([ours / plain for plain, ours in pairs])
+    low, high = interval(pairs)
     return high - low <= _WIDTH
 
 
-def best_window(output: str) -> Window:
-    """Of a job the window that cost least: the one that others disturbed least. Raises `OSError` where it told none."""
+def windows_of(output: str) -> Windows:
+    """What a job's rank has told. Raises `OSError` where it told nothing."""
     found = re.search(r'^\{"windows": .*\}$', output, re.MULTILINE)
     if found is None:
         raise OSError(f"the rank told no times: {output[-500:]!r}")
-    return min((cost, waited) for cost, waited in json.loads(found[0])["windows"])
+    return [(cost, waited) for cost, waited in json.loads(found[0])["windows"]]
 
 
-def _costs(pair: tuple[Window, Window]) -> Pair:
-    return pair[0][0], pair[1][0]
+def costs(pair: tuple[Windows, Windows]) -> JobPair:
+    """The CPU seconds alone."""
+    plain, ours = ([cost for cost, _ in windows] for windows in pair)
+    return plain, ours
 
 
-def _waiting(pairs: Sequence[tuple[Window, Window]]) -> str:
-    shares = [median(window[1] / window[0] * 100 for window in side) for side in zip(*pairs, strict=True)]
-    return " / ".join(f"{share:.2f}" for share in shares)
+def _waiting(pairs: Sequence[tuple[Windows, Windows]]) -> Iterator[float]:
+    """Beside its CPU time, in percent of it, without and with us."""
+    for side in zip(*pairs, strict=True):
+        yield median(waited / cost * 100 for windows in side for cost, waited in windows)
 
 
 def _updates(python: Path) -> int:
@@ -89,16 +92,15 @@ def _updates(python: Path) -> int:
     return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=_CALIBRATED_S).stdout)
 
 
-def _pair(place: Place, updates: int, number: int) -> tuple[Window, Window]:
+def _pair(place: Place, updates: int, number: int) -> tuple[Windows, Windows]:
     """Who goes first changes from pair to pair, so that a machine that grows slower favours nobody."""
     runs = {"plain": place.plain, "ours": place.supervised}
-    found: dict[str, Window] = {}
+    found: dict[str, Windows] = {}
     for name in sorted(runs, reverse=number % 2 == 0):
         folder = user_folder(place.bed, f"steps-{name}")
         (folder / "job.sh").write_text(_SCRIPT, encoding="utf-8")
         (folder / _RANK.name).write_text(_RANK.read_text(encoding="utf-8"), encoding="utf-8")
-        job: Job = runs[name](folder, "job.sh", str(updates))
+        job = runs[name](folder, "job.sh", str(updates))
         job.wait_ended()
-        found[name] = best_window(job.output)
-    print(f"pair {number + 1}: {(found['ours'][0] / found['plain'][0] - 1) * 100:+.2f} %", file=sys.stderr, flush=True)
+        found[name] = windows_of(job.output)
     return found["plain"], found["ours"]

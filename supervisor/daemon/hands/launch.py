@@ -17,7 +17,7 @@ _log = structlog.stdlib.get_logger(__name__)
 
 def launch(world: World, order: LaunchAttempt) -> None:
     """Ask the keeper to start the attempt; its answer comes with the keeper's reports."""
-    base = _environment_of_the_job()
+    base = environment_of_the_job()
     attempt = Attempt(
         run_id=world.run.run_id,
         attempt=order.attempt,
@@ -37,7 +37,7 @@ def launch(world: World, order: LaunchAttempt) -> None:
     world.keeper.start(order.attempt, changes.set, changes.unset)
 
 
-def _environment_of_the_job() -> Mapping[str, str]:
+def environment_of_the_job() -> Mapping[str, str]:
     """What Slurm gave to the batch script: our own copy has what Python added to it."""
     try:
         return parse_environ(Path(f"/proc/{os.getppid()}/environ").read_bytes())

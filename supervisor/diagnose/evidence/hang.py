@@ -1,4 +1,4 @@
-"""Flight-recorder dumps of all ranks beside each other: which collective is stuck, who never came to it, or differently.
+"""Flight-recorder dumps beside each other: which collective is stuck, who never came to it, or came differently.
 
 The rule of the field: by process group, aligned on the sequence number of its collectives; a rank with a dump but
 without the first unfinished collective is a suspect, unless it waits in another group itself. A rank without a dump is

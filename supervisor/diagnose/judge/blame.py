@@ -66,7 +66,7 @@ def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:
 
 
 def ended_first(case: Case) -> Finding | None:
-    """The task that failed by itself, else one that was ended, else the rank that beats show to be gone or first still."""
+    """The task that failed by itself, else one that was ended, else the rank that beats show to have stopped first."""
     told = _ends(case)
     named = [one for one in told if one.rank is not None]
     return next(iter([*named, *_gone(case), *told]), None)
@@ -107,7 +107,7 @@ def _placed(case: Case, root: Finding) -> Finding:
     Where the node would have to leave for it, only if its task failed and no other node's.
     """
     what = cause(root.cause)
-    if root.rank is not None or root.node or root.names or root.scope == "job" or what.cls is Class.PLANNED:
+    if root.rank is not None or root.node or root.names or root.scope != "own" or what.cls is Class.PLANNED:
         return root
     failed = list(failures(case.findings)) or ([] if what.row.exclude else _gone(case))
     if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):

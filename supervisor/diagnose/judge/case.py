@@ -145,7 +145,7 @@ def _name_nodes(case: Case) -> None:
     """A line that names no writer may still hold the name of one node that other lines know."""
     known = case.nodes
     for index, one in enumerate(case.findings):
-        if one.is_line and one.rank is None and not one.node and not one.names and one.role == "root":
+        if one.is_line and one.scope == "own" and one.rank is None and not one.node and not one.names:
             named = {word for word in _WORD.findall(one.text) if word in known}
             if len(named) == 1:
                 case.findings[index] = replace(one, node=NodeName(named.pop()))

@@ -14,6 +14,8 @@ _CLOSE: Final = 0.12
 _EARLIER: Final = 0.2
 _EARLIER_S: Final = 5.0
 """A cause that is so much earlier may be so much less sure."""
+_DONE: Final = 0.85
+"""A completed run of which this much is sure has no fault: Slurm says so, or the program and nothing failed before."""
 _FIRM: Final = 0.55
 """From this weight on a fault is more than a guess."""
 _SURE: Final = 0.7
@@ -86,7 +88,7 @@ def _much_earlier(faults: Sequence[Finding], sure: dict[str, float], best: float
 
 def _fault_came_first(case: Case, planned: list[Finding], fault: Finding | None) -> bool:
     """A fault was there before the planned end began. A completed job has none, nor one known to be cancelled."""
-    if any((one.cause == "completed" and one.weight > _FIRM) or one.signature == "cancelled" for one in planned):
+    if any((one.cause == "completed" and one.weight >= _DONE) or one.signature == "cancelled" for one in planned):
         return False
     if fault is None:
         return _waited_before(case, planned)

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 _MEMORY_BYTES = 1 << 30
 _CPU_S = 20
 _OUTPUT_BYTES = 16 << 20
+_VALUES = 3_000_000
+"""Values and, by the hundred, characters of a dump at most: a few bytes can stand for very many by references."""
 _ENTRIES = 20_000
 _KEPT = (
     "pg_id",
@@ -45,9 +47,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     try:
-        data = sys.stdin.buffer.read()
-        told = json.loads(data) if data.lstrip()[:1] == b"{" else _Inert(io.BytesIO(data)).load()
-        text = json.dumps(_condensed(told), default=str)
+        text = read(sys.stdin.buffer.read())
     except (Exception, RecursionError) as exc:  # noqa: BLE001 - a hostile pickle may raise anything; the parent is told
         sys.stderr.write(f"{type(exc).__name__}: {str(exc)[:200]}\n")
         return 3
@@ -56,6 +56,15 @@ def main() -> int:
         return 3
     sys.stdout.write(text)
     return 0
+
+
+def read(data: bytes) -> str:
+    """What counts of the dump, as JSON. Raises whatever a broken or hostile one makes its readers raise."""
+    is_json = data[:64].lstrip()[:1] == b"{"
+    told = json.loads(data) if is_json else _Inert(io.BytesIO(data)).load()
+    kept = _condensed(told)
+    _check_size(kept)
+    return json.dumps(kept, default=str)
 
 
 def _condensed(told: Any) -> "dict[str, Any]":  # whatever the file holds
@@ -69,6 +78,20 @@ def _condensed(told: Any) -> "dict[str, Any]":  # whatever the file holds
         if isinstance(entries, list)
         else [],
     }
+
+
+def _check_size(told: Any) -> None:
+    """Raises where the dump, written out, would be far larger than any real one; also where it holds itself."""
+    count, ahead = 0, [told]
+    while ahead:
+        one = ahead.pop()
+        count += 1 + len(one) // 100 if isinstance(one, str | bytes | bytearray) else 1
+        if count > _VALUES:
+            raise pickle.UnpicklingError("the dump is larger than any real one")
+        if isinstance(one, dict):
+            ahead += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            ahead += one
 
 
 def _entry(told: "dict[str, Any]") -> "dict[str, Any]":

@@ -33,7 +33,7 @@ def read_dump(path: Path) -> Dump:
         raise PayloadRefused(f"{path} is larger than {_FILE_BYTES >> 20} MiB")
     with path.open("rb") as file:
         data = file.read(_FILE_BYTES)
-    is_plain = data.lstrip()[:1] == b"{" and len(data) <= _JSON_BYTES
+    is_plain = data[:64].lstrip()[:1] == b"{" and len(data) <= _JSON_BYTES
     text = data if is_plain else _condensed(path, data)
     try:
         told = msgspec.json.decode(text, type=dict[str, Any])

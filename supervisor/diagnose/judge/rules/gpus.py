@@ -103,6 +103,7 @@ def silent_corruption(case: Case) -> None:
             cause="sdc_suspected",
             weight=0.92,
         )
+        case.change(lambda one: one.role == "root" and (one in nan or one in asserts), role="echo")
 
 
 def alone_and_sudden(case: Case) -> None:

@@ -24,6 +24,7 @@ def finished(case: Case) -> None:
         case.change(lambda one: one.order == first and one.has("timeout"), **hang)
     elif not is_stopped:
         case.change(lambda one: one in done, role="root", cause="completed", weight=0.9)
+        case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
 
 
 def did_not_move(case: Case) -> None:
@@ -49,7 +50,8 @@ def silent_until_the_limit(case: Case) -> None:
         return
     limit = limits[0].time or 0.0
     if limit - max(last) >= _SILENT_S and case.made_progress:
-        case.change(lambda one: one is limits[0], cause="deadlock", weight=0.6)
+        case.change(lambda one: one is limits[0], cause="deadlock", weight=0.72)
+        case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
 
 
 def _is_before(one: Finding, other: Finding) -> bool:

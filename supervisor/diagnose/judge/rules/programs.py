@@ -8,7 +8,8 @@ from supervisor.diagnose.judge.case import Case
 
 _MEMORY: Final = frozenset({"host_memory_uncorrectable", "host_machine_check"})
 _CRASHES: Final = frozenset({"segfault", "illegal_instruction"})
-_SURE: Final = 0.7
+_PROVEN: Final = 0.8
+"""What kernel or Slurm say of an OOM kill is surer than this; a bare SIGKILL is not."""
 _SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
 _SIGBUS: Final = 7
 _CLOSE_S: Final = 90.0
@@ -36,11 +37,10 @@ def bus_error(case: Case) -> None:
 
 def killed(case: Case) -> None:
     """SIGKILL proves nothing by itself; beside an OOM line of kernel or Slurm it is that line's echo."""
-    if [one for one in case.of("host_oom") if one.weight > _SURE]:
+    if [one for one in case.of("host_oom") if one.weight > _PROVEN]:
         return
-    weak = [one for one in case.of("host_oom") if one.weight <= _SURE]
-    if weak and case.marked("no_progress"):
-        case.change(lambda one: one in weak, role="echo")
+    if case.marked("no_progress"):
+        case.change(lambda one: one.role == "root" and one.cause == "host_oom", role="echo")
 
 
 def crash_after(case: Case) -> None:

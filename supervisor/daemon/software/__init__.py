@@ -1,0 +1,1 @@
+"""What an attempt runs with, and what of it changed since the last good run."""

@@ -1,0 +1,148 @@
+"""The smallest evidence on which each rule decides: what it is about, in a few lines."""
+
+from typing import Final
+
+_TRAIN: Final = "[rank{rank}]: 2026-03-01 10:00:{second:02d} step {step} loss 2.1\n"
+_STEPS: Final = "".join(_TRAIN.format(rank=0, second=n, step=100 + n) for n in range(3))
+_CUDA: Final = "RuntimeError: CUDA error: {what}\n"
+
+SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "an Xid on a node of somebody else": (
+        "python_exception",
+        {
+            "job.json": '{"nodes": ["n1", "n2"], "ranks": {"0": {"node": "n1"}}}',
+            "kernel/n9.log": "[Sun Mar  1 10:00:01 2026] NVRM: Xid (PCI:0000:9d:00): 79, pid=1, GPU has fallen off the bus.\n",
+            "ranks/0.log": _STEPS
+            + "[rank0]: KeyError: 'loss_mask'\n".replace(
+                "[rank0]: ",
+                '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/w/t.py", line 3, in f\n[rank0]: ',
+            ),
+        },
+    ),
+    "a crash after SIGTERM": (
+        "cuda_oom",
+        {
+            "ranks/0.log": "2026-03-01 10:00:01 step 1 loss 2\n"
+            "2026-03-01 10:00:05 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n",
+            "ranks/1.log": "2026-03-01 10:00:01 step 1 loss 2\n2026-03-01 10:00:06 Received SIGTERM: 15\n"
+            "2026-03-01 10:00:07 RuntimeError: CUDA error: an illegal memory access was encountered\n",
+        },
+    ),
+    "three nodes of one rack at once": (
+        "node_power_loss",
+        {
+            "topology.json": '{"racks": {"r1": ["n1", "n2", "n3"], "r2": ["n4", "n5"]}}',
+            "slurm.log": "slurmctld: error: Nodes n[1-3] not responding, setting DOWN\nsrun: error: Node failure on n[1-3]\n",
+        },
+    ),
+    "wrong numbers and a GPU that admits errors": (
+        "sdc_suspected",
+        {
+            "job.json": '{"nodes": ["n1", "n2"], "ranks": {"0": {"node": "n1", "gpu": 2}}}',
+            "ranks/0.log": _STEPS
+            + "[rank0]: RuntimeError: found NaN in local grad norm for bucket #1 in backward pass\n",
+            "kernel/n1.log": "[Sun Mar  1 10:00:02 2026] NVRM: Xid (PCI:0000:2a:00): 140, pid=1, name=python, An uncorrectable"
+            " ECC error detected (possible firmware handling failure) DRAM:0, LTC:1, MMU:0, PCIE:0\n",
+        },
+    ),
+    "SIGKILL by a watchdog is no lack of memory": (
+        "deadlock",
+        {
+            "ranks/0.log": _STEPS + "DataLoader worker (pid 31) is killed by signal: Killed.\n",
+            "slurm.log": "watchdog: no progress for 1800 s, killing step\n",
+        },
+    ),
+    "one rank's assert in the middle of a run": (
+        "label_or_token_out_of_range",
+        {
+            "ranks/0.log": _STEPS,
+            "ranks/3.log": _TRAIN.format(rank=3, second=2, step=102)
+            + "/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:93: operator(): block: [0,0,0], thread: [17,0,0] Assertion "
+            '`-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.\n'
+            + "[rank3]: "
+            + _CUDA.format(what="device-side assert triggered"),
+        },
+    ),
+    "a local disk that died under the loader": (
+        "local_disk_failure",
+        {
+            "kernel/n7.log": "[Sun Mar  1 10:00:01 2026] nvme nvme1: controller is down; will reset: CSTS=0xffffffff\n",
+            "ranks/3.log": "n7:1:2 [3] NCCL INFO Bootstrap : Using ib0:10.0.0.1<0>\n"
+            "2026-03-01 09:59:58 tarfile.ReadError: unexpected end of data @ /local/shards/17.tar\n",
+        },
+    ),
+    "a stale handle below a cache": (
+        "cache_lock_race",
+        {"ranks/1.log": "[rank1]: OSError: [Errno 116] Stale file handle: '/nas/cache/datasets/map-1.arrow.lock'\n"},
+    ),
+    "each node misses the other's shards": (
+        "checkpoint_not_shared",
+        {
+            "job.json": '{"ranks": {"0": {"node": "n1"}, "8": {"node": "n2"}}}',
+            "ranks/0.log": "[rank0]: FileNotFoundError: [Errno 2] No such file or directory: "
+            "'/local/out/ckpt_4/zero_pp_rank_8_mp_rank_00_optim_states.pt'\n",
+            "ranks/8.log": "[rank8]: FileNotFoundError: [Errno 2] No such file or directory: "
+            "'/local/out/ckpt_4/zero_pp_rank_0_mp_rank_00_optim_states.pt'\n",
+        },
+    ),
+    "a checkpoint renamed by another rank": (
+        "checkpoint_save_race",
+        {
+            "ranks/8.log": "[rank8]: FileNotFoundError: [Errno 2] No such file or directory: "
+            "'/out/tmp-checkpoint-240' -> '/out/checkpoint-240'\n"
+        },
+    ),
+    "ranks in different collectives": (
+        "collective_mismatch",
+        {
+            f"ranks/{rank}.log": f"[rank{rank}]:[E301 10:10:01.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective "
+            f"operation timeout: WorkNCCL(SeqNum=77, OpType={kind}, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for "
+            "600010 milliseconds before timing out.\n"
+            for rank, kind in ((0, "ALLREDUCE"), (1, "BROADCAST"))
+        },
+    ),
+    "one pair of hosts gives up in the middle of a run": (
+        "link_fault",
+        {
+            "job.json": '{"nodes": ["n1", "n2", "n3"], "ranks": {"0": {"node": "n1"}, "8": {"node": "n2"}}}',
+            "ranks/0.log": _STEPS
+            + "n1:5:6 [0] transport/net_ib.cc:1909 NCCL WARN NET/IB : Got completion from peer n3<5> with "
+            "status=12 opcode=0 len=0 vendor err 129 (Send)\n",
+            "ranks/8.log": _STEPS.replace("rank0", "rank8")
+            + "n2:5:6 [0] transport/net_ib.cc:1909 NCCL WARN NET/IB : Got completion "
+            "from peer n3<6> with status=12 opcode=0 len=0 vendor err 129 (Send)\n",
+        },
+    ),
+    "the same NaN on other nodes": (
+        "numerics_regression",
+        {
+            "ranks/0.log": "[launcher] attempt 3. attempt 1: on n1-n4 NaN at 2871; attempt 2: on n5-n8 NaN at 2866\n"
+            + _STEPS
+            + "[rank0]: RuntimeError: found NaN in local grad norm for bucket #1 in backward pass\n"
+        },
+    ),
+    "a reader that fails on shards which are good": (
+        "library_version_incompat",
+        {
+            "job.out": _STEPS + "tar -tf shard_0041.tar: 8192 members, ok\n"
+            "tarfile.ReadError: unexpected end of data @ shard_0041.tar\n"
+        },
+    ),
+    "a job that somebody ended because it hung": (
+        "deadlock",
+        {
+            "ranks/0.log": _STEPS,
+            "slurm.log": "monitor: no output for 45 min, cancelling job\n",
+            "slurm.json": '{"state": "CANCELLED", "exit_code": "0:15"}',
+        },
+    ),
+    "hours of silence before the time limit": (
+        "deadlock",
+        {
+            "ranks/0.log": _STEPS,
+            "slurm.log": "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-03-01T16:00:00 DUE TO TIME LIMIT ***\n",
+            "slurm.json": '{"state": "TIMEOUT", "exit_code": "0:0"}',
+        },
+    ),
+}
+"""What it is about: the cause, and the files."""
