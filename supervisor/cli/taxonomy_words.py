@@ -28,4 +28,3 @@ def _check(found: Cause, wanted: str) -> None:
         raise UsageError(
             f"{found.name} is of class {found.cls}, not {wanted}; leave --class away, or name another cause"
         )
-

@@ -171,6 +171,11 @@ class Roster:
         """The nodes that should be heard."""
         return tuple(sorted(self._nodes))
 
+    def facts(self, name: NodeName) -> NodeFacts | None:
+        """What its agent said of the node; None where it has not."""
+        node = self._nodes.get(name)
+        return node.facts if node else None
+
     def gpu_count(self, name: NodeName) -> int | None:
         """How many GPUs the job may use on the node, as its agent said; None where unknown."""
         node = self._nodes.get(name)

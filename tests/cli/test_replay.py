@@ -15,6 +15,7 @@ from supervisor.errors import NoSuchRun, RunFolderUnusable, UsageError
 from supervisor.ledger.bounds import Entry, Limits, plan
 from supervisor.ledger.feedback import read_feedback
 from supervisor.ledger.records import incident_folder
+from supervisor.model.base import encode
 from supervisor.model.ids import IncidentNo, JobId, NodeName, Rank
 from supervisor.model.verdict import Blame, Class, Verdict
 from tests.report import makers
@@ -55,7 +56,7 @@ def _judge_otherwise(run: Path) -> None:
     """The second incident's verdict of then is one that today's rules do not give."""
     then = Verdict(cls=Class.UNKNOWN, cause="unattributed", confidence=0.0, summary="no evidence")
     path = incident_folder(run, IncidentNo(2)) / "verdict.json"
-    path.write_bytes(makers.encode(makers.own_bug(verdict=then)))
+    path.write_bytes(encode(makers.own_bug(verdict=then)))
 
 
 def test_all_as_before(run: Path) -> None:
@@ -89,7 +90,7 @@ def test_only_another_blame_differs(run: Path) -> None:
         blame=Blame(nodes=(NodeName("node002"),), ranks=(Rank(3),)),
     )
     path = incident_folder(run, IncidentNo(2)) / "verdict.json"
-    path.write_bytes(makers.encode(makers.own_bug(verdict=verdict)))
+    path.write_bytes(encode(makers.own_bug(verdict=verdict)))
     answer = _json(replay.command, "17")
     (one,) = [one for one in answer["incidents"] if one["incident"] == 2]
     assert (one["is_equal"], one["differs"]) == (False, ["blame"])
@@ -189,7 +190,7 @@ def test_without_a_number_the_last_incident_is_meant(run: Path) -> None:
 def test_what_makes_no_sense_is_refused(run: Path, words: list[str], says: str) -> None:
     """With what to type instead; nothing is kept."""
     record = makers.own_bug(nodes_before=makers.NODES)
-    (incident_folder(run, IncidentNo(2)) / "verdict.json").write_bytes(makers.encode(record))
+    (incident_folder(run, IncidentNo(2)) / "verdict.json").write_bytes(encode(record))
     with pytest.raises(UsageError, match=says):
         _run(feedback.command, "17", *words)
     assert read_feedback(run) == {}

@@ -55,7 +55,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             settings=Settings(),
             signatures=reading_catalogue(),
             clock=lambda: _NOW,
-            post=lambda event: None,
+            post=[].append,
         )
         yield cast("World", made)
 

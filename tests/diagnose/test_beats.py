@@ -112,7 +112,7 @@ def test_a_vanished_rank_costs_no_node() -> None:
 
 
 def test_what_a_task_says_of_itself_counts_more() -> None:
-    """srun tells which task failed: no beat displaces that."""
+    """What srun says of a task that failed: no beat displaces that."""
     lines = ("srun: error: node001: task 1: Exited with exit code 7",)
     verdict = _verdict(_rank(0), _rank(1), _rank(2, is_alive=False), lines=lines)
     assert (verdict.blame.ranks, verdict.fingerprint) == ((1,), "unattributed|exit 7")

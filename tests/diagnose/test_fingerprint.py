@@ -106,7 +106,7 @@ def test_a_missing_file_is_another_for_each_file() -> None:
 
 
 def test_how_a_task_ended_does_not_depend_on_the_order_of_lines() -> None:
-    """srun tells of the victims first or last: the task that failed by itself counts."""
+    """Of tasks that srun tells of, victims first or last, one that failed by itself counts."""
     own = "srun: error: node001: task 1: Exited with exit code 7"
     killed = "srun: error: node007: task 3: Killed"
     assert _fingerprint(own, killed) == _fingerprint(killed, own) == "unattributed|exit 7"

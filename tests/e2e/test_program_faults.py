@@ -1,5 +1,6 @@
 """Faults of ranks and programs, without a node being lost."""
 
+import json
 import shutil
 
 import pytest
@@ -47,6 +48,25 @@ def test_out_of_gpu_memory_is_not_tried_again(alice: User) -> None:
     verdict = incident["verdict"]
     assert (verdict["cls"], verdict["cause"], incident["action"]) == ("software", "cuda_oom", "stop")
     assert job.run.attempts == 1
+
+
+def test_an_incident_is_judged_again_and_corrected(alice: User) -> None:
+    """What was kept gives the supervisor's verdict again, and a person's word on it is kept beside it."""
+    job = alice.trains("--raise-at", "1:15", options=["--max-restarts", "0"], steps=STEPS)
+    assert job.wait_ended()["JobState"] == "FAILED"
+    (incident,) = job.run.incidents()
+    verdict = incident["verdict"]
+    assert verdict["blame"]["ranks"] == [1]
+    (again,) = json.loads(alice.asks("replay", "--json", job.job_id).stdout)["incidents"]
+    assert (again["is_equal"], again["now"]["fingerprint"]) == (True, verdict["fingerprint"])
+    told = json.loads(alice.asks("diagnose", "--json", f"{job.run.path}/incidents/001").stdout)
+    kept = [one["source"] for one in verdict["evidence"]]
+    assert (told["cause"], [one["source"] for one in told["evidence"]]) == (verdict["cause"], kept)
+    assert f"Wrong? supervise feedback {job.job_id} 1" in alice.asks("diagnose", str(job.run.path)).stdout
+    assert alice.asks("feedback", job.job_id, "--cause", "malformed_record").returncode == 0
+    (corrected,) = json.loads(alice.asks("replay", "--json", job.job_id).stdout)["incidents"]
+    assert (corrected["corrected"]["class"], corrected["agrees"]) == ("data", False)
+    assert "corrected by a person: data/malformed_record" in alice.asks("why", job.job_id).stdout
 
 
 def test_a_half_written_checkpoint_is_passed_over(alice: User) -> None:

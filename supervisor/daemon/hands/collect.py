@@ -1,6 +1,7 @@
 """Gathers the bundle of one incident into its folder, and diagnoses it."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -9,6 +10,7 @@ from supervisor.core.events import Diagnosed, SlurmReported
 from supervisor.core.instructions import AskSlurm, Collect
 from supervisor.daemon.evidence import gathered
 from supervisor.daemon.hands.ask import ask_slurm
+from supervisor.daemon.hands.software import since_last_good
 from supervisor.daemon.world import World
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.bundle_files import files_of
@@ -28,8 +30,10 @@ _QUIET_READS = 2
 async def collect(world: World, order: Collect) -> Diagnosed:
     """The verdict on what is known now. Evidence that does not come within the deadline is left out."""
     # Side by side: both together must leave the diagnosis its own time within the stage's deadline.
-    job, _ = await asyncio.gather(_slurm_facts(world, order), _last_lines(world))
-    bundle = gathered(world, order, job)
+    job, _, environment = await asyncio.gather(
+        _slurm_facts(world, order), _last_lines(world), since_last_good(world, order.attempt)
+    )
+    bundle = replace(gathered(world, order, job), environment=environment)
     _keep(world, order, bundle)
     return Diagnosed(at=world.clock(), incident=order.incident, verdict=await _judged(world, bundle))
 

@@ -35,6 +35,7 @@ from supervisor.daemon.hands.finish import finish
 from supervisor.daemon.hands.launch import launch
 from supervisor.daemon.hands.record import Commenter, keep, say
 from supervisor.daemon.hands.shrink import shrink
+from supervisor.daemon.hands.software import remember
 from supervisor.daemon.hands.stop import stop
 from supervisor.daemon.hands.submit import cancel_job, requeue, submit
 from supervisor.daemon.world import World
@@ -88,6 +89,7 @@ class Hands:
                 keep(world, order)
             case LaunchAttempt():
                 launch(world, order)
+                self._group.create_task(self._answered(remember(world, order), "remember"), name="hand[remember]")
             case _:
                 world.keeper.busy(_BUSY_S)
                 self._note_end(order)

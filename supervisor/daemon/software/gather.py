@@ -88,7 +88,9 @@ def _python(env: Mapping[str, str], folders: Sequence[str]) -> str:
 
 def _packages(folders: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Name and version of each, by the names of folders alone: no Python is started, no file is opened."""
-    places = [place for folder in folders if folder for place in sorted(Path(folder).glob("lib/python3*/site-packages"))]
+    places = [
+        place for folder in folders if folder for place in sorted(Path(folder).glob("lib/python3*/site-packages"))
+    ]
     for place in places:
         names = sorted(os.listdir(place))[: 4 * _PACKAGES]  # noqa: PTH208  # names only, of a folder of thousands
         for match in list(filter(None, map(_DISTRIBUTION.fullmatch, names)))[:_PACKAGES]:

@@ -6,7 +6,9 @@ from pathlib import PurePath
 from typing import Final
 
 _MODULES: Final = re.compile(r"^\s*(?:module|ml)\s+(?:load\s+|add\s+)?([^#;&|\n]+)", re.MULTILINE)
-_NO_MODULE: Final = re.compile(r"purge|un\w+|list|av\w*|use|sw\w+|restore|save\w*|show|spider|reset|help|init\w*|whatis")
+_NO_MODULE: Final = re.compile(
+    r"purge|un\w+|list|av\w*|use|sw\w+|restore|save\w*|show|spider|reset|help|init\w*|whatis"
+)
 _ACTIVATE: Final = re.compile(r"^\s*(?:source|\.)\s+[\"']?([^\s\"';$&|]+)/bin/activate\b", re.MULTILINE)
 _CONDA: Final = re.compile(r"^\s*(?:conda|mamba|micromamba)\s+activate\s+[\"']?([^\s\"';$&|]+)", re.MULTILINE)
 _CONTAINER: Final = (

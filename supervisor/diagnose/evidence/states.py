@@ -60,7 +60,7 @@ def _of_exit(facts: Facts) -> Iterator[Finding]:
     if code is not None and code > _SHELL_SIGNAL:
         signal, code = code - _SHELL_SIGNAL, None
     if code == 0 and facts.job_state in _LIVING:
-        yield _finding(("completed", 0.9), "exit_code", "the script ended with 0")
+        yield _finding(("completed", 0.95), "exit_code", "the script ended with 0")
     elif code in _CODES:
         yield _finding(_CODES[code], "exit_code", f"the script ended with {code}")
     elif signal in _SIGNALS:

@@ -14,7 +14,7 @@ _CLOSE: Final = 0.12
 _EARLIER: Final = 0.2
 _EARLIER_S: Final = 5.0
 """A cause that is so much earlier may be so much less sure."""
-_DONE: Final = 0.85
+_DONE: Final = 0.94
 """A completed run of which this much is sure has no fault: Slurm says so, or the program and nothing failed before."""
 _FIRM: Final = 0.55
 """From this weight on a fault is more than a guess."""

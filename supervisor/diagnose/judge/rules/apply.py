@@ -46,7 +46,6 @@ RULES: Final[tuple[Rule, ...]] = (
     storage.local_disk,
     storage.stale_cache,
     checkpoints.other_nodes_shards,
-    checkpoints.races,
     fabric.first_collective,
     fabric.virtual_interface,
     fabric.uneven,

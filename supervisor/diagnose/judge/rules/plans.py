@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.findings import Finding, failures
 from supervisor.diagnose.judge.case import Case
 
 _SILENT_S: Final = 3600.0
@@ -12,8 +12,10 @@ _WAITED: Final = frozenset({"nccl_timeout_unattributed", "collective_mismatch", 
 def finished(case: Case) -> None:
     """The program said that its work was done: what follows is its end, a collective that hangs then is harmless."""
     done = case.marked("finished")
-    if not done or any(_is_before(fault, done[0]) for fault in case.faults() if fault.cause not in _WAITED):
+    before = [one for one in case.faults() if one.cause not in _WAITED and done and _is_before(one, done[0])]
+    if not done or (before and _ended_badly(case)):
         return
+    case.change(lambda one: one in before, role="context")  # it went on to its end all the same, and that was good
     is_stopped = any(one.cause == "user_stop" for one in case.roots())
     waited = [one for one in case.marked("timeout") if not _is_before(one, done[0])]
     later = [one for one in case.faults() if not _is_before(one, done[0])]
@@ -23,7 +25,7 @@ def finished(case: Case) -> None:
         hang = {"role": "root", "scope": "job", "cause": "post_fit_collective_hang", "weight": 0.85}
         case.change(lambda one: one.order == first and one.has("timeout"), **hang)
     elif not is_stopped:
-        case.change(lambda one: one in done, role="root", cause="completed", weight=0.9)
+        case.change(lambda one: one in done, role="root", cause="completed", weight=0.95)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
 
 
@@ -52,6 +54,13 @@ def silent_until_the_limit(case: Case) -> None:
     if limit - max(last) >= _SILENT_S and case.made_progress:
         case.change(lambda one: one is limits[0], cause="deadlock", weight=0.72)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
+
+
+def _ended_badly(case: Case) -> bool:
+    """Somebody reports an exit code, a signal or a state that is no success."""
+    facts = case.bundle.facts
+    is_bad = bool(facts.exit_code or facts.exit_signal) or facts.job_state.startswith(("FAILED", "NODE_FAIL", "OUT_OF"))
+    return is_bad or any(True for _ in failures(case.findings))
 
 
 def _is_before(one: Finding, other: Finding) -> bool:
