@@ -18,6 +18,7 @@ from supervisor.ledger.records import FEEDBACK, VERDICT, incident_folder
 from supervisor.model.records import IncidentRecord
 from supervisor.report.replayed import Replayed, replay_conclusion, replay_json, replay_text
 from supervisor.report.view import RunView
+from supervisor.version import VERSION
 
 
 @click.command(
@@ -42,7 +43,7 @@ def command(ctx: click.Context, *, as_json: bool, packs: Path | None, run: str, 
     catalogue = site_catalogue(packs)
     records = view.records if incident is None else (chosen(view, incident),)
     found = [_replayed(view, record, catalogue) for record in records]
-    text, blockers = replay_conclusion(found)
+    text, blockers = replay_conclusion(found, VERSION)
     if as_json:
         head = {"job_id": view.job_id, "run_id": view.run.run_id, "cluster": view.cluster, "log": view.log}
         print(json_answer(conclusion=text, blockers=blockers, **head, **replay_json(found)))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from supervisor.ledger.run_folder import append_line
-from supervisor.ledger.writer import replace_file
+from supervisor.ledger.whole_file import replace_file
 
 
 def cut(path: Path, *, limit_bytes: int) -> bool:

@@ -10,7 +10,8 @@ import msgspec
 
 from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.errors import PayloadRefused
-from supervisor.ledger.writer import Writer, replace_file
+from supervisor.ledger.whole_file import replace_file
+from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import msgspec
 
 from supervisor.errors import RunFolderUnusable
 from supervisor.ledger.records import FEEDBACK, FOLDER, incident_folder
-from supervisor.ledger.writer import replace_file
+from supervisor.ledger.whole_file import replace_file
 from supervisor.model.base import Fact, encode
 from supervisor.model.ids import IncidentNo, NodeName
 from supervisor.model.verdict import Class

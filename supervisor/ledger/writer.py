@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-import os
 import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from supervisor.ledger.whole_file import PRIVATE, replace_file
+
 _log = logging.getLogger(__name__)
 
 _WAITING: Final = 10_000
 """Deeds that may wait for a filesystem that gives no answer; beyond that new ones are dropped and counted."""
-_PRIVATE: Final = 0o600
 
 Deed = Callable[[], None]
 
@@ -38,7 +38,7 @@ class Writer:
             return False
         return True
 
-    def write(self, path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
+    def write(self, path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
         """Replace the file by this content; folders are made as needed."""
         self.do(lambda: replace_file(path, data, mode=mode))
 
@@ -79,19 +79,3 @@ class Writer:
         if reason != self._last_reason:
             self._last_reason = reason
             _log.warning("writer.failed count=%d reason=%s", self.failed, reason)
-
-
-def replace_file(path: Path, data: bytes, *, mode: int = _PRIVATE) -> None:
-    """Write the file whole or not at all. Raises `OSError` and leaves the old content then."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise

@@ -11,7 +11,6 @@ from supervisor.report.correction import agrees, corrected_json, corrected_text
 from supervisor.report.incident import where
 from supervisor.report.view import full
 from supervisor.report.words import count, one_line, table
-from supervisor.version import VERSION
 
 _WIDTH = 100
 
@@ -49,8 +48,8 @@ class Replayed:
         return None if self.now is None or self.feedback is None else agrees(self.now, self.feedback)
 
 
-def replay_conclusion(found: Sequence[Replayed]) -> tuple[str, tuple[str, ...]]:
-    """One sentence, and what is in the way: corrections that today's rules do not bear out."""
+def replay_conclusion(found: Sequence[Replayed], version: str) -> tuple[str, tuple[str, ...]]:
+    """One sentence, and what is in the way: corrections that today's rules do not bear out. `version`: of these rules."""
     judged = [one for one in found if one.now is not None]
     if not judged:
         return "Nothing to replay: no incident of this run has kept its evidence.", ()
@@ -58,7 +57,7 @@ def replay_conclusion(found: Sequence[Replayed]) -> tuple[str, tuple[str, ...]]:
     how = f"{changed} of them judged otherwise" if changed else "all judged as before"
     wrong = [one for one in judged if one.agrees is False]
     against = tuple(f"incident {one.record.incident}: today's rules do not agree with the person" for one in wrong)
-    return f"{count(len(judged), 'incident')} replayed with the rules of supervise {VERSION}: {how}.", against
+    return f"{count(len(judged), 'incident')} replayed with the rules of supervise {version}: {how}.", against
 
 
 def replay_text(found: Sequence[Replayed]) -> Iterator[str]:

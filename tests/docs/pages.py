@@ -19,7 +19,8 @@ PAGES: Final = sorted(
 _FENCED: Final = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _COMMAND: Final = re.compile(r"(?:\$ )?((?:supervise(?= )|(?:\./)?scripts/[a-z]+(?![\w/.])).*)")
-_PLACEHOLDERS: Final = {"[options]", "…"}
+_MAY_STAND: Final = re.compile(r"\[[^\]]*\]|…")
+"""`[options]` and the like: what may be left out."""
 
 
 @dataclass(frozen=True)
@@ -93,4 +94,4 @@ def files_in(text: str) -> list[str]:
 def _words(line: str) -> tuple[str, ...]:
     """Without comments and without what only says that something follows."""
     words = shlex.split(line, comments=True)
-    return tuple(word.rstrip("…") for word in words if word not in _PLACEHOLDERS)
+    return tuple(word.rstrip("…") for word in words if not _MAY_STAND.fullmatch(word))

@@ -123,8 +123,11 @@ def _messages(word: str) -> list[dict[str, object]]:
 
 def test_what_the_keeper_says_is_understood() -> None:
     """The supervisor's own reader takes each example, and there is one of each kind."""
-    read = [msgspec.convert(message, Report) for message in _messages("is")]
+    said = _messages("is")
+    read = [msgspec.convert(message, Report) for message in said]
     assert {type(one) for one in read} == set(get_args(Report))
+    # The reader leaves out what it does not know, and takes a default for what is missing.
+    assert [set(message) - {"is"} for message in said] == [set(one.__struct_fields__) for one in read]
 
 
 def test_what_the_supervisor_orders_is_what_it_can_say() -> None:

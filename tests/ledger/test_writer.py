@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from supervisor.ledger import writer as module
-from supervisor.ledger.writer import Writer, replace_file
+from supervisor.ledger.whole_file import replace_file
+from supervisor.ledger.writer import Writer
 
 
 def _hang(release: threading.Event) -> None:

@@ -35,15 +35,16 @@ _DRIVER_VERSION: Final = re.compile(r"Module\s+(?:for \S+\s+)?(\d[\d.]+)")
 async def gather(run: RunFile, env: Mapping[str, str], *, driver: str = "") -> Software:
     """What this run's script would start with now. `env`: the job's environment; `driver`: what agents have read."""
     text = without_guard(run.script_text)
+    head = text[:_SCRIPT_CHARS]
     folders = [str(Path(run.script_path).parent)] if run.script_path else []
-    git, files = await asyncio.gather(_git([*folders, run.workdir]), _files(run, env, text))
+    git, files = await asyncio.gather(_git([*folders, run.workdir]), _files(run, env, head))
     packages, python, image, here = files
     return Software(
         script_name=run.script_name,
         script_sha256=_digest(text) if text else "",
-        script=redacted(text) if len(text) <= _SCRIPT_CHARS else "",
+        script=redacted(text) if text == head else "",
         arguments=tuple(map(redacted, run.script_args)),
-        modules=script.modules(env, text),
+        modules=script.modules(env, head),
         python=python,
         packages=packages,
         packages_sha256=_digest(repr(sorted(packages.items()))) if packages else "",

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-_MODULES: Final = re.compile(r"^\s*(?:module|ml)\s+(?:load\s+|add\s+)?([^#;&|\n]+)", re.MULTILINE)
+_MODULES: Final = re.compile(r"^[ \t]*(?:module|ml)[ \t]+(?:load[ \t]+|add[ \t]+)?([^#;&|\n]+)", re.MULTILINE)
 _NO_MODULE: Final = re.compile(
     r"purge|un\w+|list|av\w*|use|sw\w+|restore|save\w*|show|spider|reset|help|init\w*|whatis"
 )
-_ACTIVATE: Final = re.compile(r"^\s*(?:source|\.)\s+[\"']?([^\s\"';$&|]+)/bin/activate\b", re.MULTILINE)
-_CONDA: Final = re.compile(r"^\s*(?:conda|mamba|micromamba)\s+activate\s+[\"']?([^\s\"';$&|]+)", re.MULTILINE)
+_ACTIVATE: Final = re.compile(r"^[ \t]*(?:source|\.)\s+[\"']?([^\s\"';$&|]+)/bin/activate\b", re.MULTILINE)
+_CONDA: Final = re.compile(r"^[ \t]*(?:conda|mamba|micromamba)\s+activate\s+[\"']?([^\s\"';$&|]+)", re.MULTILINE)
 _CONTAINER: Final = (
     re.compile(r"--container(?:-image)?[= ][\"']?([^\s\"']+)"),
     re.compile(
-        r"\b(?:apptainer|singularity)\s+(?:exec|run)\b[^\n]*?\s([^\s\"'$]+\.(?:sif|sqsh|simg)|(?:docker|oras)://\S+)"
+        r"\b(?:apptainer|singularity)\s+(?:exec|run)\b[^\n]{0,2000}?\s([^\s\"'$]+\.(?:sif|sqsh|simg)|(?:docker|oras)://\S+)"
     ),
 )
 _VARIABLES: Final = (

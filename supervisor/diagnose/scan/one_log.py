@@ -8,12 +8,13 @@ from typing import Final
 from supervisor.diagnose.bundle import Log, Place
 from supervisor.diagnose.evidence.stacks import MAIN, frame_of
 from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.scan.as_findings import of_hit, of_trace
 from supervisor.diagnose.scan.catalogue import Catalogue, Spot, with_packs
 from supervisor.diagnose.scan.labels import split_label, writer_of
-from supervisor.diagnose.scan.lines import Hit, LineScanner, shortened
+from supervisor.diagnose.scan.lines import LineScanner, shortened
 from supervisor.diagnose.scan.progress import Progress, progress_of
 from supervisor.diagnose.scan.stamps import Stamp, stamp_of
-from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
+from supervisor.diagnose.scan.traces import TRIGGERS, TraceReader
 from supervisor.diagnose.signatures import Signature
 from supervisor.model.ids import Rank
 
@@ -115,7 +116,7 @@ class _Scan:
         if len(keep) > done:
             self._block(keep, done, len(keep))
         for trace in self._traces.end():
-            self._add(self._of_trace(trace))
+            self._add(of_trace(self._log, self._index, trace, self._stamp))
         return self._result()
 
     def _block(self, data: bytes, begin: int, end: int) -> None:
@@ -160,9 +161,9 @@ class _Scan:
         trace = traces[-1] if traces else None
         for one in traces:
             if one.number != number or not any(hit.role != "context" for hit in hits):
-                self._add(self._of_trace(one, stamp))
+                self._add(of_trace(self._log, self._index, one, stamp))
         for hit in hits:
-            self._add(self._of_hit(number, hit, stamp, trace))
+            self._add(of_hit(self._log, self._index, number, hit, stamp=stamp, trace=trace))
 
     def _read_stack(self, text: str) -> None:
         if MAIN in text:
@@ -192,55 +193,6 @@ class _Scan:
         if stamp is not None:
             self._stamp = stamp
         return self._stamp
-
-    def _of_hit(self, number: int, hit: Hit, stamp: Stamp | None, trace: Trace | None) -> Finding:
-        log = self._log
-        return Finding(
-            signature=hit.signature,
-            role=hit.role,
-            cause=hit.cause,
-            weight=hit.weight,
-            scope=hit.scope,
-            marks=hit.marks,
-            source=f"{log.name}:{number}",
-            text=hit.text.strip(),
-            order=(self._index, number),
-            stamp=stamp,
-            rank=hit.rank if hit.rank is not None else log.rank,
-            local_rank=hit.local_rank,
-            node=hit.node or log.node,
-            gpu=hit.gpu,
-            pid=hit.pid,
-            pci=hit.pci,
-            code=hit.code,
-            signal=hit.signal,
-            frame=trace.top if trace else None,
-            exception=trace.exception if trace else "",
-            file=hit.file,
-            peer=hit.peer,
-            errno=hit.errno,
-            ms=hit.ms,
-            step=hit.step,
-            number=hit.number,
-            names=hit.names,
-        )
-
-    def _of_trace(self, trace: Trace, stamp: Stamp | None = None) -> Finding:
-        log = self._log
-        return Finding(
-            signature="python_traceback",
-            role="echo" if trace.is_echo else "root",
-            cause="" if trace.is_echo else "python_exception",
-            weight=0.0 if trace.is_echo else 0.62 if trace.is_follow_up else 0.72,
-            source=f"{log.name}:{trace.number}",
-            text=trace.text.strip(),
-            order=(self._index, trace.number),
-            stamp=stamp or self._stamp,
-            rank=trace.rank,
-            node=log.node,
-            frame=trace.top,
-            exception=trace.exception,
-        )
 
     def _add(self, finding: Finding) -> None:
         if len(self._kept) > _KEPT and (finding.signature, finding.rank) not in self._kept:

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of what reads files that job users can write."""
