@@ -49,7 +49,7 @@ class Replayed:
 
 
 def replay_conclusion(found: Sequence[Replayed], version: str) -> tuple[str, tuple[str, ...]]:
-    """One sentence, and what is in the way: corrections that today's rules do not bear out. `version`: of these rules."""
+    """One sentence, and what is in the way: corrections that these rules, of `version`, do not bear out."""
     judged = [one for one in found if one.now is not None]
     if not judged:
         return "Nothing to replay: no incident of this run has kept its evidence.", ()

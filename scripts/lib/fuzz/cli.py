@@ -143,7 +143,6 @@ def _dictionary(target: str) -> Iterator[str]:
         told = [tomllib.loads(path.read_text(encoding="utf-8")) for path in packs]
         words = {word for pack in told for one in pack["signature"] for word in one["literals"]}
     for word in sorted(words):
-        plain = "".join(
-            f"\\x{byte:02x}" if byte in b'"\\' or not 32 <= byte < 127 else chr(byte) for byte in word.encode()
-        )
-        yield f'"{plain}"'
+        if word.isascii() and word.isprintable():
+            escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+            yield f'"{escaped}"'

@@ -102,7 +102,7 @@ def expand_tasks(text: str, *, most: int) -> tuple[Rank, ...]:
     found: list[Rank] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
-        if not first.isdigit() or len(first) > 7 or (last and (not last.isdigit() or len(last) > 7)):  # noqa: PLR2004 - ranks
+        if not first.isdecimal() or len(first) > 7 or (last and (not last.isdecimal() or len(last) > 7)):  # noqa: PLR2004 - ranks
             continue
         for number in range(int(first), int(last or first) + 1):
             if len(found) >= most:

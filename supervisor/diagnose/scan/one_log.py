@@ -86,6 +86,8 @@ class _Scan:
         self._scanner = LineScanner(kind=log.kind, signatures=catalogue)
         self._traces = TraceReader(log.rank)
         self._plain = len(catalogue.signatures)
+        # Lines of NCCL's log that say nothing else matter until one has told where the rank is.
+        self._places_only = () if log.rank is not None else (self._plain + len(TRIGGERS),)
         self._kept: dict[tuple[str, Rank | None], _Kept] = {}
         self._number = 1
         self._base = 0  # where in the log the data at hand begin
@@ -123,7 +125,7 @@ class _Scan:
         if self._first is None:
             self._first = _first_stamp(data, begin, end)
         part = data if end == len(data) else data[:end]
-        spots = list(self._catalogue.spots(part, begin))
+        spots = [one for one in self._catalogue.spots(part, begin) if one.candidates != self._places_only]
         at, place, number = 0, begin, self._number
         while True:
             if not self._traces.is_open and not self._is_stack:
@@ -177,6 +179,7 @@ class _Scan:
         writer = writer_of(text)
         if writer.node and writer.pid:
             self._place = Place(node=writer.node, gpu=writer.gpu)
+            self._places_only = (self._plain + len(TRIGGERS),)
 
     def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
         """The line's own time, or that of the nearest line before it that has one. No line is looked at twice."""

@@ -1,10 +1,11 @@
 """Times in log lines: the formats of torch, NCCL, glog, Megatron, torchtitan, Lightning, syslog, dmesg, Slurm, LSF."""
 
 import re
+from calendar import isleap
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
-_CLOCK: Final = r"(?P<h>\d{1,2}):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
+_CLOCK: Final = r"(?P<h>\d{1,2}):(?P<m>[0-5]\d):(?P<s>[0-6]\d)(?P<f>[.,]\d{1,9})?"
 _MONTH: Final = r"(?P<b>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _YEAR: Final = r"(?P<y>(?:19|20)\d\d)"
@@ -16,6 +17,8 @@ _FORMS: Final = tuple(
         rf"(?<!\d){_YEAR}[-/.](?P<mo>\d\d?)[-/.](?P<d>\d\d?)[T ,_]{{1,2}}{_CLOCK}{_ZONE}",
         # Thu Nov 27 03:11:03 2025   Thu Nov 27 03:11:03 UTC 2025
         rf"{_MONTH} {{1,2}}(?P<d>\d{{1,2}}),? {_CLOCK} (?:[A-Z]{{2,5}} )?{_YEAR}",
+        # Nov 27 2025 03:11:03
+        rf"{_MONTH} {{1,2}}(?P<d>\d{{1,2}}),? {_YEAR},? {_CLOCK}",
         # 27/Nov/2025:03:11:03   27-Nov-2025 03:11:03   27 Nov 2025 03:11:03
         rf"(?<!\d)(?P<d>\d{{1,2}})[-/ ]{_MONTH}[-/ ]{_YEAR}[: T]{_CLOCK}",
         # 11/27/2025 03:11:03
@@ -37,6 +40,9 @@ _CHARS: Final = 160
 _NO_YEAR: Final = 1972
 """A leap year, so that 29 February is a day."""
 _DAY_S: Final = 86400.0
+_LEAP: Final = (2, 29)
+_LAST_S: Final = 32_503_680_000.0
+"""The year 3000: a file's time may be anything."""
 
 
 class Stamp(NamedTuple):
@@ -51,12 +57,10 @@ class Stamp(NamedTuple):
         if not self.lacks:
             return self.seconds
         if self.lacks == "date":
+            reference = min(max(reference, 0.0), _LAST_S)
             day = reference - reference % _DAY_S + self.seconds
             return min((day - _DAY_S, day, day + _DAY_S), key=lambda one: abs(one - reference))
-        year = datetime.fromtimestamp(reference, UTC).year
-        return min(
-            (_in_year(self.seconds, each) for each in (year - 1, year, year + 1)), key=lambda t: abs(t - reference)
-        )
+        return min(_in_years(self.seconds, reference), key=lambda one: abs(one - reference))
 
 
 def stamp_of(line: str) -> Stamp | None:
@@ -97,9 +101,10 @@ def _month_and_day(named: dict[str, str | None]) -> tuple[int, int]:
     return month, int(named.get("d") or 0)
 
 
-def _in_year(seconds: float, year: int) -> float:
+def _in_years(seconds: float, reference: float) -> list[float]:
+    """The same day and clock in the years around the reference; 29 February is in leap years only."""
     when = datetime.fromtimestamp(seconds, UTC)
-    try:
-        return when.replace(year=year).timestamp()
-    except ValueError:  # 29 February
-        return when.replace(year=year, day=28).timestamp()
+    middle = datetime.fromtimestamp(min(max(reference, 0.0), _LAST_S), UTC).year
+    # Between 2096 and 2104 no year is a leap year: eight years on each side always hold one.
+    around = range(middle - 8, middle + 9) if (when.month, when.day) == _LEAP else range(middle - 1, middle + 2)
+    return [when.replace(year=year).timestamp() for year in around if (when.month, when.day) != _LEAP or isleap(year)]
