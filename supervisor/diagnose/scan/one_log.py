@@ -33,7 +33,8 @@ _KEPT: Final = 20_000
 _LAST_LINES: Final = 12
 _FRAMES: Final = 8
 _NCCL: Final = " NCCL "
-"""Lines of NCCL's own log tell host and GPU."""
+_PLACES: Final = ("NCCL INFO Bootstrap", "NCCL INFO NET", "NCCL WARN", "NCCL INFO cudaDriver", "NCCL INFO comm ")
+"""Lines of NCCL's own log tell host and GPU; these are written once or seldom."""
 _WENT_ON: Final = 3
 """So many reports of progress after a failure show that somebody had caught it."""
 
@@ -68,7 +69,7 @@ def scan_log(log: Log, index: int = 0, catalogue: Catalogue | None = None) -> Sc
 @cache
 def reading_catalogue(packs: tuple[Signature, ...] = ()) -> Catalogue:
     """The product's signatures and a site's, and what a reader of whole logs stops at beside them."""
-    return with_packs(packs, (*TRIGGERS, _NCCL, MAIN))
+    return with_packs(packs, (*TRIGGERS, *_PLACES, MAIN))
 
 
 @dataclass(slots=True)
@@ -86,8 +87,6 @@ class _Scan:
         self._scanner = LineScanner(kind=log.kind, signatures=catalogue)
         self._traces = TraceReader(log.rank)
         self._plain = len(catalogue.signatures)
-        # Lines of NCCL's log that say nothing else matter until one has told where the rank is.
-        self._places_only = () if log.rank is not None else (self._plain + len(TRIGGERS),)
         self._kept: dict[tuple[str, Rank | None], _Kept] = {}
         self._number = 1
         self._base = 0  # where in the log the data at hand begin
@@ -125,7 +124,7 @@ class _Scan:
         if self._first is None:
             self._first = _first_stamp(data, begin, end)
         part = data if end == len(data) else data[:end]
-        spots = [one for one in self._catalogue.spots(part, begin) if one.candidates != self._places_only]
+        spots = list(self._catalogue.spots(part, begin))
         at, place, number = 0, begin, self._number
         while True:
             if not self._traces.is_open and not self._is_stack:
@@ -179,7 +178,6 @@ class _Scan:
         writer = writer_of(text)
         if writer.node and writer.pid:
             self._place = Place(node=writer.node, gpu=writer.gpu)
-            self._places_only = (self._plain + len(TRIGGERS),)
 
     def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
         """The line's own time, or that of the nearest line before it that has one. No line is looked at twice."""
