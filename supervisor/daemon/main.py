@@ -216,6 +216,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         await eyes.watch_keeper(world)
         for task in tasks:
             task.cancel()
+        hands.let_go()
         if driver.state.stage is Stage.FINISHED:
             await parts.end()
             # A person may still cancel the run while this job leaves.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from supervisor.diagnose.evidence.flight import Dump
+from supervisor.diagnose.numbers import number_in
 from supervisor.diagnose.signatures import Kind
 from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName, Rank
@@ -90,8 +91,9 @@ class Bundle:
         for node, told in self.nvml.items():
             gpus = told.get("gpus")
             for index, gpu in gpus.items() if isinstance(gpus, dict) else ():
-                if str(index).isdigit() and isinstance(gpu, dict) and isinstance(gpu.get("pci"), str):
-                    found[node, short_pci(gpu["pci"])] = int(index)
+                number = number_in(index)
+                if number is not None and isinstance(gpu, dict) and isinstance(gpu.get("pci"), str):
+                    found[node, short_pci(gpu["pci"])] = number
         return found
 
 

@@ -44,14 +44,15 @@ def judge(case: Case) -> Verdict:
     what = cause(root.cause)
     who = blame(case, root)
     sure = confidence(case, root)
+    gone = leaving(case, root, who, sure)
     return Verdict(
         cls=what.cls,
         cause=what.name,
         confidence=sure,
         summary=_summary(what, root, who),
         blame=who,
-        retry=what.row.retry,
-        exclude_nodes=leaving(case, what, who, sure),
+        retry=Retry.YES if gone and what.row.odd else what.row.retry,
+        exclude_nodes=gone,
         fingerprint=fingerprint(case, root, who),
         evidence=_evidence(root, case.findings),
         echoes=sum(one.count for one in case.findings if one.role == "echo"),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from supervisor.diagnose.bundle import Log
+from supervisor.diagnose.numbers import number_in
 from supervisor.model.ids import Rank
 
 FILE: Final = "ranks.log"
@@ -42,5 +43,6 @@ def parted(lines: Iterable[str]) -> tuple[Log, ...]:
 def _log(label: str, lines: list[str]) -> Log:
     if not label:
         return Log(name=FILE, lines=tuple(lines))
-    rank = Rank(int(label)) if label.isdigit() else None
+    number = number_in(label)
+    rank = Rank(number) if number is not None else None
     return Log(name=f"ranks/{label}.log", lines=tuple(lines), kind="ranks", rank=rank)

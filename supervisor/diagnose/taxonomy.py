@@ -20,6 +20,8 @@ class Row(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cause in words, to be followed by where it happened."""
     exclude: bool = False
     """The blamed node leaves the allocation and the resubmission."""
+    odd: bool = False
+    """The blamed node leaves, and a rerun without it can succeed, only where this one node is set up differently."""
     spreads: bool = False
     """Peers of the faulty node show the same sign: only the first one is to blame."""
     how: str = ""

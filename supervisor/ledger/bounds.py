@@ -4,13 +4,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from supervisor.ledger.packing import PACKED, pack
 from supervisor.ledger.records import COMPACTED, FEEDBACK, FOLDER, VERDICT
 from supervisor.model.ids import JobId
 
+_PACKED_BYTES: Final = 8_000_000
+"""Larger bundles stay as they are: what is packed is read whole."""
+_KEPT: Final = frozenset({VERDICT, FEEDBACK, PACKED})
+_DEPTH: Final = 2
+"""`incidents/003/job.log`"""
 _LEFTOVER_S: Final = 3600.0
 """A file that was half written this long ago was left by a supervisor that was killed."""
 _DRAFT: Final = re.compile(r"\..+\.\d+")
@@ -52,6 +58,8 @@ class Entry:
 class Plan:
     """What goes, in this order."""
 
+    pack: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Parts of a bundle that become one file, by the folder of their incident."""
     remove: tuple[str, ...] = ()
     merge: tuple[str, ...] = ()
     """Verdicts that become lines of `incidents.jsonl`."""
@@ -60,18 +68,20 @@ class Plan:
 def plan(entries: Iterable[Entry], job_id: JobId, limits: Limits = Limits()) -> Plan:
     """What must go so that the folder is within its limits: the least, the least useful first. Pure.
 
-    First what nobody reads any more, then bundles of the oldest incidents, then the oldest attempts' files, then the
-    older parts of logs; then verdicts move into one file. The newest incident and the newest attempt stay whole;
-    nothing else is ever touched.
+    First what nobody reads any more; then bundles of the oldest incidents are packed, one file each, and go if that is
+    not enough; then the oldest attempts' files, then the older parts of logs; then verdicts move into one file. The
+    newest incident and the newest attempt stay whole; nothing else is ever touched.
     """
     known = list(entries)
+    packs = _packs(known, job_id, limits)
+    known = _packed(known, packs)
     excess = _Excess(known, limits)
     remove = [entry.path for stage in _stages(known, job_id) for entry in stage if excess.take(entry)]
     verdicts = [entry for entry in _below(known, FOLDER) if entry.name == VERDICT]
     if all(entry.path != COMPACTED for entry in known):
         excess.expect_file()
     merge = [entry.path for entry in verdicts if excess.is_over_files and excess.take(entry)]
-    return Plan(remove=tuple(remove), merge=tuple(merge))
+    return Plan(pack=packs, remove=tuple(remove), merge=tuple(merge))
 
 
 def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Limits()) -> None:
@@ -80,6 +90,7 @@ def enforce(run_folder: Path, job_id: JobId, *, now: float, limits: Limits = Lim
     Raises `OSError` where a merged verdict cannot be written; no verdict is lost by that.
     """
     todo = plan(_walk(run_folder, now), job_id, limits)
+    _pack(run_folder, todo)
     _merge(run_folder, todo.merge)
     for name in (*todo.remove, *todo.merge):
         path = run_folder / name
@@ -112,6 +123,43 @@ class _Excess:
         self._files -= 1
         self._bytes -= entry.size_bytes
         return True
+
+
+def _packs(known: list[Entry], job_id: JobId, limits: Limits) -> dict[str, tuple[str, ...]]:
+    """The parts of the oldest bundles, as many as are needed: their incident's folder and their names."""
+    over = len(known) - limits.files - sum(_is_useless(entry, job_id) for entry in known)
+    by_folder: dict[str, list[Entry]] = {}
+    for entry in _below(known, FOLDER):
+        if entry.path.count("/") == _DEPTH and entry.name not in _KEPT:
+            by_folder.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+    found: dict[str, tuple[str, ...]] = {}
+    for folder, parts in by_folder.items():
+        if over > 0 and len(parts) > 1 and sum(part.size_bytes for part in parts) < _PACKED_BYTES:
+            found[folder] = tuple(part.name for part in parts)
+            over -= len(parts) - 1
+    return found
+
+
+def _packed(known: list[Entry], packs: dict[str, tuple[str, ...]]) -> list[Entry]:
+    """The files as they will be."""
+    sizes = {entry.path: entry.size_bytes for entry in known}
+    gone = {f"{folder}/{name}" for folder, names in packs.items() for name in names}
+    made = [
+        Entry(path=f"{folder}/{PACKED}", size_bytes=sum(sizes[f"{folder}/{name}"] for name in names))
+        for folder, names in packs.items()
+    ]
+    return [entry for entry in known if entry.path not in gone] + made
+
+
+def _pack(run_folder: Path, todo: Plan) -> None:
+    """A bundle that would have to go at once goes as it is; one that a full disk does not take stays as it is."""
+    for folder, names in todo.pack.items():
+        if f"{folder}/{PACKED}" in todo.remove:
+            for name in names:
+                (run_folder / folder / name).unlink(missing_ok=True)
+        else:
+            with suppress(OSError):
+                pack(run_folder / folder, names)
 
 
 def _stages(entries: list[Entry], job_id: JobId) -> Iterator[list[Entry]]:

@@ -31,10 +31,12 @@ _BARE: Final = re.compile(
 _QUOTED_ON: Final = re.compile(r"""(?:[^"'`\\\n]|\\[^"'`\n])*""")
 _BARE_ON: Final = re.compile(r"[^\s\"'`,;&\\]*")
 _BEFORE: Final = 40
+"""How far back an option may begin."""
+_WORD_BEFORE: Final = 12
 """How far back a name is looked at: `eos_` makes a token no secret."""
 _NO_SECRET_BEFORE: Final = re.compile(
-    r"(?:eos|bos|pad|unk|mask|sep|cls|special|image|max|min|num|next|prev|per|new|last|first|bad|stop|prompt|total"
-    r"|unexpected|invalid|unknown|illegal|missing|duplicate|primary|foreign|public|state_?dict)[_\-. ]$",
+    r"(?:eos|bos|pad|unk|mask|sep|cls|special|image|audio|max|min|num|next|prev|per|new|last|first|bad|stop|prompt|total"
+    r"|unexpected|invalid|unknown|illegal|missing)[_\-. ]$",
     re.IGNORECASE,
 )
 _NO_SECRET_AFTER: Final = re.compile(
@@ -47,6 +49,7 @@ _ORDINARY: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(r"[$<{%\[(]|[A-Za-z_][\w.]{0,64}[(\[{]|\*\*\*")
 _WORD: Final = re.compile(r"[A-Za-z]+[.:!?)\]}]*$")
+_DIGIT: Final = re.compile(r"\d")
 _RUNS: Final = re.compile(r"[a-z]+|[A-Z]+|\d+")
 _RANDOM_LENGTH: Final = 20
 _FEWEST_RUNS: Final = 3
@@ -86,7 +89,7 @@ def is_random(value: str) -> bool:
 def _is_mixed(value: str) -> bool:
     """Long, and letters, capitals and digits change without order, in few parts: no path, UUID or date."""
     value = value[:_JUDGED]
-    if len(value) < _RANDOM_LENGTH or "_Z" in value:  # a C++ symbol
+    if len(value) < _RANDOM_LENGTH or "_Z" in value or not _DIGIT.search(value):  # _Z: a C++ symbol
         return False
     runs = _RUNS.findall(value)
     length = sum(map(len, runs))
@@ -101,10 +104,7 @@ def _parts(value: str) -> int:
 
 def is_secret_name(name: str) -> bool:
     """A field of this name holds a secret: `password`, `api_key`; not `key` alone, nor `eos_token`."""
-    return any(
-        match.lastgroup != "weak" and not _is_harmless(name, match.start(), _REST.match(name, match.end()))
-        for match in _NAME.finditer(name)
-    )
+    return any(not _is_weak(name, match, _REST.match(name, match.end())) for match in _NAME.finditer(name))
 
 
 def _values(line: str) -> Iterator[tuple[int, int]]:
@@ -120,34 +120,44 @@ def _values(line: str) -> Iterator[tuple[int, int]]:
         value = _QUOTED.match(line, separator.end()) or _BARE.match(line, separator.end())
         if value is None:
             continue
-        is_weak = name.lastgroup == "weak" or _is_harmless(line, name.start(), rest)
-        if _goes(line, name, separator, value, is_weak=is_weak):
+        if _goes(line, name, separator, value, is_weak=_is_weak(line, name, rest)):
             on = (_QUOTED_ON if "open" in value.re.groupindex else _BARE_ON).match(line, value.end())
             at = on.end() if on else value.end()
             yield value.start("value"), at
 
 
-def _is_harmless(line: str, start: int, rest: re.Match[str] | None) -> bool:
-    before = line[max(0, start - _BEFORE) : start]
-    return bool(_NO_SECRET_BEFORE.search(before)) or bool(rest and _NO_SECRET_AFTER.match(rest[0]))
+def _is_weak(line: str, name: re.Match[str], rest: re.Match[str] | None) -> bool:
+    """The name alone tells nothing: its value must look like a key as well."""
+    if name.lastgroup == "token" and _NO_SECRET_BEFORE.search(line[max(0, name.start() - _WORD_BEFORE) : name.start()]):
+        return True
+    return name.lastgroup == "weak" or bool(rest and _NO_SECRET_AFTER.match(rest[0]))
 
 
 def _goes(line: str, name: re.Match[str], separator: re.Match[str], value: re.Match[str], *, is_weak: bool) -> bool:
     text = value["value"]
-    plain = text.strip(".,;:!?)]}>*").lower()
-    if not plain or _ORDINARY.match(plain) or plain == name[0].lower() or _REFERENCE.match(text):
+    if is_weak:
+        return is_random(text) and not _REFERENCE.match(text)
+    if _is_no_secret(text, name[0]):
         return False
     if is_random(text):
         return True
-    if is_weak or (separator.lastgroup != "sign" and not _is_option(line, name.start())):
+    is_told = separator.lastgroup == "sign" or _is_option(line, name.start())
+    if not is_told or text.startswith(("/", "./", "~/")):  # where the secret lies, not what it is
         return False
-    if text.startswith(("/", "./", "~/")):  # where the secret lies, not what it is
-        return False
-    if name.lastgroup == "strong":
-        return True
+    return name.lastgroup == "strong" or _is_token(separator[0], value)
+
+
+def _is_no_secret(text: str, name: str) -> bool:
+    """`None`, `${TOKEN}`, `token=token`."""
+    plain = text.strip(".,;:!?)]}>*").lower()
+    return not plain or plain == name.lower() or bool(_ORDINARY.match(plain) or _REFERENCE.match(text))
+
+
+def _is_token(separator: str, value: re.Match[str]) -> bool:
+    """Not a number, as language models count them, nor a word of a sentence."""
     is_quoted = "open" in value.re.groupindex
-    is_prose = not is_quoted and separator[0][-1].isspace() and _WORD.match(text)
-    return not is_prose and not _NUMBER.match(text)
+    is_prose = not is_quoted and separator[-1].isspace() and _WORD.match(value["value"])
+    return not is_prose and not _NUMBER.match(value["value"])
 
 
 def _is_option(line: str, start: int) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from ahocorasick_rs import AhoCorasick
@@ -37,7 +38,7 @@ def redacted_in(value: Any) -> Any:  # whatever JSON can hold
         case dict():
             return {key: _field(key, each) for key, each in value.items()}
         case list() | tuple():
-            return [redacted_in(each) for each in value]
+            return [_item(before, each) for before, each in pairwise(("", *value))]
         case _:
             return value
 
@@ -46,6 +47,12 @@ def _field(key: Any, value: Any) -> Any:  # keys of JSON are texts, those of YAM
     if isinstance(value, str) and value and isinstance(key, str) and assignments.is_secret_name(key):
         return GONE
     return redacted_in(value)
+
+
+def _item(before: Any, value: Any) -> Any:  # as `redacted_in`
+    """`--password` and its value may be two arguments of a command."""
+    is_value = isinstance(before, str) and isinstance(value, str) and before.startswith("-") and "=" not in before
+    return _field(before, value) if is_value and not value.startswith("-") else redacted_in(value)
 
 
 def _once(text: str) -> str:

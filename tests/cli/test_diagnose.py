@@ -71,3 +71,25 @@ def test_a_finished_run(tmp_path: Path) -> None:
     result = _run("--json", str(tmp_path))
     answer = json.loads(result.stdout)
     assert (answer["class"], answer["cause"], answer["action"]) == ("planned", "completed", "none")
+
+
+def test_a_verdict_for_a_ticket_holds_no_secret(tmp_path: Path) -> None:
+    """With `--redact` neither the screen nor the JSON tells a token; without it the owner's screen stays whole."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text("[rank3]: ValueError: no answer from https://me:hunter2@hub.example with token=abcd1234\n")
+    assert "hunter2" in _run(str(log)).stdout
+    for arguments in (("--redact",), ("--redact", "--json")):
+        told = _run(*arguments, str(log)).stdout
+        assert "https://me:***@hub.example with token=***" in told
+        assert not any(secret in told for secret in ("hunter2", "abcd1234"))
+    assert json.loads(_run("--redact", "--json", str(log)).stdout)["cause"] == "python_exception"
+
+
+def test_a_bundle_that_tells_what_changed(tmp_path: Path) -> None:
+    """A row of its own for a person, the whole list for a script."""
+    (tmp_path / "job.log").write_text(_OOM)
+    changed = {"since": "job 79990 (completed)", "what": ["train.py:212 eval_batch 4 -> 8"]}
+    (tmp_path / "environment.json").write_text(json.dumps({"changed": changed}))
+    row = "  changed    since job 79990 (completed): train.py:212 eval_batch 4 -> 8"
+    assert row in _run(str(tmp_path)).stdout.splitlines()
+    assert json.loads(_run("--json", str(tmp_path)).stdout)["changed"] == changed

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,6 +19,7 @@ from supervisor.errors import NoSuchRun
 from supervisor.ledger.find_run import IndexLine, note_run
 from supervisor.model.base import encode
 from supervisor.model.ids import AttemptNo, JobId, RunId
+from supervisor.model.verdict import Evidence
 from supervisor.report.conclusion import RESUBMIT
 from tests.report import makers
 
@@ -249,3 +251,19 @@ def test_a_real_process_says_not_found_by_its_exit_code(work: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("supervise: no run or job 999999 is known here")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_an_answer_for_a_ticket_holds_no_secret(base: Path, arguments: tuple[str, ...]) -> None:
+    """`why` and `report` with `--redact`; the owner's own screen stays whole."""
+    record = makers.lost_node()
+    said = Evidence(source="job.log:1", role="root", signature="x", text="login with --password swordfish")
+    verdict = msgspec.structs.replace(record.verdict, summary="no answer to token=abcd1234", evidence=(said,))
+    record = msgspec.structs.replace(record, verdict=verdict, action_text="see https://me:hunter2@x.example")
+    makers.make(base / "llama-abc12", record, status=makers.status(updated_at=time.time()))
+    whole = _run(why.command, *arguments, "17").stdout
+    assert all(secret in whole for secret in ("swordfish", "abcd1234", "hunter2"))
+    for command, name in ((why.command, ("17",)), (report.command, ())):
+        told = _run(command, "--redact", *arguments, *name).stdout
+        assert not any(secret in told for secret in ("swordfish", "abcd1234", "hunter2"))
+        assert "llama-abc12" in told

@@ -9,15 +9,16 @@ from typing import Any, cast
 import pytest
 
 from supervisor.core.events import SignalReceived, SlurmReported
-from supervisor.core.instructions import AskSlurm, CancelJob, Finish
+from supervisor.core.instructions import AskSlurm, CancelJob, Finish, LaunchAttempt
 from supervisor.daemon import eyes
+from supervisor.daemon.hands import dispatch
 from supervisor.daemon.hands.check import Checker
 from supervisor.daemon.hands.dispatch import Hands
 from supervisor.daemon.hands.finish import finish
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.world import World
 from supervisor.model.facts import JobFacts, NodeState
-from supervisor.model.ids import JobId
+from supervisor.model.ids import AttemptNo, JobId
 from supervisor.settings import Settings
 from supervisor.slurm.commands import comment
 
@@ -148,6 +149,22 @@ async def test_this_process_hears_the_cancel_of_a_job_that_is_leaving() -> None:
     finally:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
     assert told[1:] == ["signaled 15", SignalReceived(at=100.0, number=15)]
+
+
+async def test_a_record_that_takes_long_does_not_hold_the_end_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an attempt ran with is found out beside it: the job ends at once though git hangs."""
+
+    async def slow(*_: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(dispatch, "launch", lambda *_: None)
+    monkeypatch.setattr(dispatch, "remember", slow)
+    slurm = _Slurm([])
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        hands = Hands(_world([], slurm), group, Checker(cast("Any", None)), _commenter(slurm))  # nothing is checked
+        hands.carry_out(LaunchAttempt(attempt=AttemptNo(1), nodes=()))
+        await asyncio.sleep(0)
+        hands.let_go()
 
 
 async def test_a_comment_tells_no_secret() -> None:

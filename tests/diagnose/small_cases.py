@@ -136,6 +136,36 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "slurm.json": '{"state": "CANCELLED", "exit_code": "0:15"}',
         },
     ),
+    "processes that their launcher saw exit well": (
+        "completed",
+        {"train.log": _STEPS + "[2026-03-01 10:05:00,688] [INFO] [launch.py:367:main] Process 4711 exits successfully.\n"},
+    ),
+    "a module that was missing, and a job that ran without it": (
+        "unattributed",
+        {
+            "job.err": 'Lmod has detected the following error: The following module(s) are unknown: "cuda/11.8"\n',
+            "job.out": "".join(f"Epoch {n}: Train Loss 0.1\n" for n in range(4)),
+        },
+    ),
+    "an exception in a finalizer": (
+        "unattributed",
+        {
+            "job.log": _STEPS + "Exception ignored in atexit callback: <function save_table at 0x7f5f656536a0>\n"
+            "Traceback (most recent call last):\n"
+            '  File "/w/table.py", line 105, in put\n'
+            '    os.replace(self.path + ".tmp", self.path)\n'
+            "FileNotFoundError: [Errno 2] No such file or directory: '/h/t/k.pickle.tmp' -> '/h/t/k.pickle'\n"
+        },
+    ),
+    "two jobs of HTCondor in one event log": (
+        "completed",
+        {
+            "job.log": "001 (11.000.000) 2026-03-01 10:00:01 Job executing on host: <10.0.0.7:9618>\n"
+            "009 (11.000.000) 2026-03-01 10:04:04 Job was aborted.\n\tvia condor_rm (by user u07)\n"
+            "001 (12.000.000) 2026-03-01 11:00:01 Job executing on host: <10.0.0.7:9618>\n"
+            "005 (12.000.000) 2026-03-01 11:30:00 Job terminated.\n\t(1) Normal termination (return value 0)\n"
+        },
+    ),
     "hours of silence before the time limit": (
         "deadlock",
         {

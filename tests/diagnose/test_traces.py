@@ -57,6 +57,16 @@ def test_a_follow_up_is_told() -> None:
     assert [trace.is_follow_up for trace in _find(lines)] == [False, True]
 
 
+def test_one_that_python_ignored() -> None:
+    """In a finalizer, or at exit: the next traceback is none of that kind."""
+    lines = [
+        "Exception ignored in atexit callback: <function save at 0x7f>",
+        *_traceback("", 10, "FileNotFoundError: x"),
+        *_traceback("", 30, "RuntimeError: y"),
+    ]
+    assert [trace.is_ignored for trace in _find(lines)] == [True, False]
+
+
 def test_faulthandler_writes_the_innermost_first() -> None:
     """A fatal error's frames are turned round, and its line is the one that names the fault."""
     lines = [

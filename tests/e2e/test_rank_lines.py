@@ -18,8 +18,8 @@ echo "KeyError: loss_mask of the one who fails" >&2; exit 3'
 
 
 def _lines(job: Job, rank: int) -> list[str]:
-    """What the first incident keeps of this rank."""
-    kept = (job.run.path / "incidents" / "001" / "ranks.log").read_text().splitlines()
+    """What the newest incident keeps of this rank; older ones are packed."""
+    kept = max(job.run.path.glob("incidents/*/ranks.log")).read_text().splitlines()
     return [line.removeprefix(f"{rank}: ") for line in kept if line.startswith(f"{rank}: ")]
 
 

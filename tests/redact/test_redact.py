@@ -107,6 +107,9 @@ SECRETS = {
     "unknown service": (f"FROBNICATOR: {_S[40]}", _S[40]),
     "key and digits": (f"key {_H[40]}", _H[40]),
     "grafana": (f"glsa_{_S[32]}_{_H[32][:8]}", _S[32]),
+    "hugging face, short": ("refused hf_abcdefghijklmnop", "hf_abc"),
+    "wandb, short": ("WANDB_API_KEY=0123456789abcdef", "0123456789"),
+    "a new password": ("new_password=swordfish", "swordfish"),
     "passphrase": ("passphrase: correct-horse", "correct-horse"),
 }
 
@@ -200,6 +203,9 @@ def test_every_text_of_an_answer_is_gone_over() -> None:
         "env": {"password": GONE, "key": "a"},
         "lines": ["ok", ["token=***", None]],
     }
+    assert redacted_in(["tool", "--password", "swordfish", "--quiet", "x", "--token", "--dry-run"]) == [
+        *("tool", "--password", GONE, "--quiet", "x", "--token", "--dry-run")
+    ]
 
 
 _SIGNS = ("token", "=", ": ", "***", '"', "'", "\n", " ", "password", "key", "://", "@", "\\", "--", "abcd", "Bearer ")
@@ -244,9 +250,9 @@ def test_hostile_input_costs_linear_time(bait: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     redacted(text)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def test_ordinary_lines_are_fast() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from supervisor.model.ids import NodeName
 from supervisor.model.records import IncidentRecord, Split
-from supervisor.model.verdict import Blame, Evidence, GpuRef
+from supervisor.model.verdict import Blame, Changed, Evidence, GpuRef
 from supervisor.report.incident import as_json, as_text, where
 from tests.report.makers import NODES, NOW, ended, lost_node, own_bug
 
@@ -107,3 +107,12 @@ def test_a_script_gets_every_field() -> None:
 def test_a_node_that_must_leave_is_a_blamed_one() -> None:
     """Where the verdict names nobody else."""
     assert as_json(_with_verdict(blame=Blame(), exclude_nodes=(NodeName("node009"),)))["nodes"] == ["node009"]
+
+
+def test_what_changed_has_lines_of_its_own() -> None:
+    """As many as it needs: a cut list would hide the change that counts."""
+    what = tuple(f"module_{number}.py:212 eval_batch 4 -> 8" for number in range(6))
+    lines = _lines(_with_verdict(changed=Changed(since="job 79990 (completed)", what=what)))
+    first = next(at for at, line in enumerate(lines) if line.startswith("    changed   since job 79990 (completed): "))
+    assert lines[first + 1].startswith(" " * 14)
+    assert all(one in " ".join(map(str.strip, lines)) for one in what)

@@ -17,8 +17,8 @@ with atheris.instrument_imports(include=["supervisor"]):
     from supervisor.diagnose.scan.one_log import Scanned, scan_log
     from supervisor.model.ids import Rank
 
-_MEMORY_BYTES = 2 << 30
-"""Below libFuzzer's own limit: what a pickle claims is refused as in the child, and is no finding."""
+_MEMORY_BYTES = 1 << 30
+"""As the child has it: a pickle that claims more is refused, and is no finding."""
 _MOST_FINDINGS = 200_000
 _KINDS = ("any", "ranks", "kernel", "slurm")
 _REFUSALS = (

@@ -73,6 +73,7 @@ class Hands:
             Finish: self._finish,
         }
         self._cancelling: set[asyncio.Task[None]] = set()
+        self._unhurried: list[asyncio.Task[None]] = []
         self._end: Finish | None = None
         """The end that the keeper is to be told; None: not decided, or a question has come between."""
         self._is_over = asyncio.Event()
@@ -89,7 +90,8 @@ class Hands:
                 keep(world, order)
             case LaunchAttempt():
                 launch(world, order)
-                self._group.create_task(self._answered(remember(world, order), "remember"), name="hand[remember]")
+                recording = self._answered(remember(world, order), "remember")
+                self._unhurried.append(self._group.create_task(recording, name="hand[remember]"))
             case _:
                 world.keeper.busy(_BUSY_S)
                 self._note_end(order)
@@ -100,6 +102,11 @@ class Hands:
 
     async def _stop(self, world: World, order: StopAttempt) -> Stopped:
         return await stop(world, order, self._checker.bring_back)
+
+    def let_go(self) -> None:
+        """The job ends: nobody needs any more what is only recorded beside an attempt."""
+        for task in self._unhurried:
+            task.cancel()
 
     async def over(self) -> None:
         """Wait until the end is decided for good and said, for as long as answers may take."""

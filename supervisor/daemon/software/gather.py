@@ -17,7 +17,7 @@ from supervisor.daemon.software import script
 from supervisor.daemon.software.repository import read_git
 from supervisor.ledger.run_file import RunFile
 from supervisor.model.software import Git, Software
-from supervisor.redact.text import redacted
+from supervisor.redact.text import redacted, redacted_in
 from supervisor.slurm.guard import without_guard
 from supervisor.telemetry.aside import aside
 
@@ -43,7 +43,7 @@ async def gather(run: RunFile, env: Mapping[str, str], *, driver: str = "") -> S
         script_name=run.script_name,
         script_sha256=_digest(text) if text else "",
         script=redacted(text) if text == head else "",
-        arguments=tuple(map(redacted, run.script_args)),
+        arguments=tuple(redacted_in(run.script_args)),
         modules=script.modules(env, head),
         python=python,
         packages=packages,
@@ -71,7 +71,7 @@ async def _files(run: RunFile, env: Mapping[str, str], text: str) -> tuple[dict[
 
 
 def _read(run: RunFile, env: Mapping[str, str], text: str) -> tuple[dict[str, str], str, str, str]:
-    python = _python(env, script.python_folders(env, text, run.workdir))
+    python = _python(env, script.python_folders(env, text, run.workdir, run.script_args))
     is_apart = bool(python and (Path(python) / "pyvenv.cfg").exists())
     users = [] if is_apart or not env.get("HOME") else [f"{env['HOME']}/.local"]
     image = script.container(env, [*run.sbatch_args, *run.script_args], text)

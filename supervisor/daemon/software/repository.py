@@ -84,8 +84,12 @@ def _size(path: Path) -> int:
 
 
 def _without_secrets(hunk: Hunk) -> Hunk:
-    old, new = (tuple(redacted(line)[:_WIDTH] for line in lines) for lines in (hunk.old, hunk.new))
-    return Hunk(path=hunk.path, line=hunk.line, old=old, new=new)
+    return Hunk(path=hunk.path, line=hunk.line, old=_shown(hunk.old), new=_shown(hunk.new))
+
+
+def _shown(lines: Sequence[str]) -> tuple[str, ...]:
+    """All lines at once: a private key has many, and none of them tells what it is."""
+    return tuple(line[:_WIDTH] for line in redacted("\n".join(lines)).split("\n")) if lines else ()
 
 
 async def _ask(folder: str, *words: str) -> str:

@@ -11,6 +11,7 @@ _NO_MODULE: Final = re.compile(
 )
 _ACTIVATE: Final = re.compile(r"^[ \t]*(?:source|\.)\s+[\"']?([^\s\"';$&|]+)/bin/activate\b", re.MULTILINE)
 _CONDA: Final = re.compile(r"^[ \t]*(?:conda|mamba|micromamba)\s+activate\s+[\"']?([^\s\"';$&|]+)", re.MULTILINE)
+_PYTHON: Final = re.compile(r".*/bin/python[\d.]*")
 _CONTAINER: Final = (
     re.compile(r"--container(?:-image)?[= ][\"']?([^\s\"']+)"),
     re.compile(
@@ -36,9 +37,11 @@ def modules(env: Mapping[str, str], script: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(loaded))
 
 
-def python_folders(env: Mapping[str, str], script: str, workdir: str) -> tuple[str, ...]:
-    """Where the job's Python may be installed, the likeliest first: what the script activates, then the job's own."""
-    found = [str(PurePath(workdir, match[1])) for match in _ACTIVATE.finditer(script)]
+def python_folders(env: Mapping[str, str], script: str, workdir: str, command: Sequence[str] = ()) -> tuple[str, ...]:
+    """Where the job's Python may be installed, the likeliest first: that of the command, of the script, of the job."""
+    named = [word for word in command if _PYTHON.fullmatch(word)]
+    found = [str(PurePath(workdir, word).parent.parent) for word in named[:1]]
+    found += [str(PurePath(workdir, match[1])) for match in _ACTIVATE.finditer(script)]
     for match in _CONDA.finditer(script):
         found += _conda_folders(env, match[1])
     found += [env[name] for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if env.get(name)]

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, Final
 
 from supervisor.diagnose.findings import Finding
+from supervisor.diagnose.numbers import number_in
 from supervisor.model.ids import NodeName
 
 _LOST: Final = ("lost", "fallen off", "unknown error", "not found", "reset required")
@@ -18,6 +19,8 @@ _HARD: Final = ("HW_SLOWDOWN", "HW_THERMAL", "POWER_BRAKE")
 _SLOW_SHARE: Final = 0.6
 """Of the median clock of the other GPUs: below that a busy GPU is slow."""
 _BUSY_PCT: Final = 50
+_MOST: Final = 2**63
+"""Of NVML's own counters none is larger."""
 _CRC: Final = 100
 """NVLink CRC errors from which DCGM calls a link bad (per second; here since the counters began)."""
 
@@ -79,8 +82,9 @@ def _gpus(told: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     gpus = told.get("gpus")
     pairs = gpus.items() if isinstance(gpus, dict) else enumerate(gpus) if isinstance(gpus, list) else ()
     for index, gpu in pairs:
-        if str(index).isdecimal() and isinstance(gpu, dict):
-            yield int(index), gpu
+        number = number_in(index)
+        if number is not None and isinstance(gpu, dict):
+            yield number, gpu
 
 
 def _links(gpu: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -103,7 +107,9 @@ def _reasons(gpu: Mapping[str, Any], wanted: tuple[str, ...]) -> list[str]:
 
 def _number(told: Mapping[str, Any], name: str) -> float:
     value = told.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _MOST:
+        return 0
+    return value
 
 
 def _finding(node: NodeName, gpu: int | None, cause: str, weight: float, text: str) -> Finding:

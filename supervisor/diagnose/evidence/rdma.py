@@ -39,6 +39,7 @@ _CABLE_LEAST: Final = 100
 _LOSS_LEAST: Final = 1000
 _MANY: Final = 3
 _DEEP: Final = 6
+_MOST: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +123,19 @@ def _ports(name: str, told: Any, depth: int = 0) -> Iterator[Port]:  # whatever 
 def _rise(value: Any, *, is_delta: bool) -> tuple[float, bool]:  # a number, a pair, or an object
     """How much the counter rose, and whether that is known to be a rise."""
     if isinstance(value, dict):
-        if isinstance(value.get("delta"), int | float):
+        if _is_count(value.get("delta")):
             return float(value["delta"]), True
-        old = next((value[one] for one in _STALE if isinstance(value.get(one), int | float)), None)
-        new = next((value[one] for one in _FRESH if isinstance(value.get(one), int | float)), None)
+        old = next((value[one] for one in _STALE if _is_count(value.get(one))), None)
+        new = next((value[one] for one in _FRESH if _is_count(value.get(one))), None)
         return (float(new - old), True) if old is not None and new is not None else (0.0, True)
-    if isinstance(value, list) and len(value) > 1 and all(isinstance(one, int | float) for one in value):
+    if isinstance(value, list) and len(value) > 1 and all(_is_count(one) for one in value):
         return float(value[-1] - value[0]), True
-    return (float(value), is_delta) if isinstance(value, int | float) else (0.0, True)
+    return (float(value), is_delta) if _is_count(value) else (0.0, True)
+
+
+def _is_count(value: Any) -> bool:  # whatever stands there
+    """No counter of an adapter is wider than 64 bits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
 
 
 def _sum(port: Port, names: tuple[str, ...]) -> float:

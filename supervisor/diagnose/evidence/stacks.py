@@ -17,7 +17,8 @@ _COLLECTIVE: Final = re.compile(
     re.IGNORECASE,
 )
 _LOCAL_WAIT: Final = re.compile(
-    r"dataloader|threading\.py|queue|lock|acquire|popen|fork|subprocess|socket|open|read", re.IGNORECASE
+    r"dataloader|threading\.py|queue|(?<!b)lock|acquire|popen|\bfork|subprocess|socket|\bopen\b|(?:\b|_)read(?:\b|_)",
+    re.IGNORECASE,
 )
 _FRAMES: Final = 8
 MAIN: Final = '"MainThread"'
@@ -49,7 +50,7 @@ def main_thread(lines: Iterable[str]) -> tuple[str, ...]:
 def find(stacks: Mapping[Rank, tuple[str, ...]], sources: Mapping[Rank, str]) -> Iterator[Finding]:
     """The ranks whose main thread is not in a collective while those of others are."""
     waiting = {rank for rank, frames in stacks.items() if _is_in_collective(frames)}
-    odd = [rank for rank in stacks if rank not in waiting]
+    odd = [rank for rank, frames in stacks.items() if frames and rank not in waiting]
     if not waiting or not odd or len(odd) > len(waiting):
         return
     for rank in sorted(odd):

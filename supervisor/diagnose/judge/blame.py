@@ -8,12 +8,15 @@ from supervisor.diagnose.findings import Finding, failures
 from supervisor.diagnose.judge.against import place_of, without_chance
 from supervisor.diagnose.judge.case import Case, listed
 from supervisor.diagnose.judge.choose import family
-from supervisor.diagnose.taxonomy import UNATTRIBUTED, Cause, cause
+from supervisor.diagnose.taxonomy import UNATTRIBUTED, cause
 from supervisor.model.ids import NodeName, Rank
 from supervisor.model.verdict import Blame, Class, GpuRef
 
 _RANKS: Final = 16
 _NODES: Final = 512
+_ODD: Final = 0.85
+_MANY: Final = 2
+"""Of two nodes nobody can say which one is the odd one."""
 _TEXT_CHARS: Final = 80
 _AS_SURE: Final = 0.25
 """Findings of the same cause that are less sure by more than this blame nobody."""
@@ -42,14 +45,26 @@ def blame(case: Case, root: Finding) -> Blame:
     )
 
 
-def leaving(case: Case, what: Cause, who: Blame, confidence: float) -> tuple[NodeName, ...]:
+def leaving(case: Case, root: Finding, who: Blame, confidence: float) -> tuple[NodeName, ...]:
     """The nodes that must go: none for what a node's absence would not cure, none on a mere guess."""
+    what = cause(root.cause)
+    known = case.nodes
+    if what.row.odd and root.scope == "own" and len(who.nodes) == 1 and len(known) > _MANY and _is_odd(case, root):
+        return who.nodes
     if not what.row.exclude or confidence < _SURE_ENOUGH:
         return ()
-    known = case.nodes
     if what.cls is Class.SOFTWARE and len(known) > 1 and set(who.nodes) >= known:
         return ()  # all nodes are set up like this: leaving one out changes nothing
     return who.nodes[:1] if what.row.spreads else who.nodes
+
+
+def _is_odd(case: Case, root: Finding) -> bool:
+    """Other nodes are known to be set up well, or to see what this one does not."""
+    if root.cause == "shared_fs_outage":
+        kernels = {one.log.node for one in case.scanned if one.log.kind == "kernel" and one.log.node}
+        silent = {case.node_of(one) for one in case.findings if one.has("silent_storage") and one.node in kernels}
+        return len(kernels) > 1 and silent == {root.node}
+    return root.weight >= _ODD
 
 
 def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:

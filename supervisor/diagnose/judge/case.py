@@ -98,10 +98,18 @@ class Case:
         if finding.peer.isdecimal():
             place = self.places.get(Rank(int(finding.peer)))
             return (place.node,) if place and place.node else ()
-        name = finding.peer.split("<")[0].split(":")[0].split(".")[0]
+        address = finding.peer.split("<")[0].split(":")[0]
+        if address in self.addresses:
+            return (self.addresses[address],)
+        name = address.split(".")[0]
         known = self.nodes
         fitting = [node for node in known if name == node or name.startswith(f"{node}-")]
         return tuple(fitting[:1]) or ((NodeName(name),) if not known and not name.isdecimal() else ())
+
+    @property
+    def addresses(self) -> dict[str, NodeName]:
+        """Nodes by address, as their own lines tell."""
+        return {address: node for one in self.scanned for address, node in one.addresses.items()}
 
     @property
     def nodes(self) -> set[NodeName]:
@@ -130,6 +138,7 @@ def build(bundle: Bundle, catalogue: Catalogue | None = None) -> Case:
     case.findings += stacks.find(*_stacks(bundle, scanned))
     case.findings, case.earlier = last_attempt(case.findings)
     _name_nodes(case)
+    _headings(case)
     return case
 
 
@@ -141,8 +150,26 @@ def listed(names: str) -> tuple[NodeName, ...]:
         return ()
 
 
+def _headings(case: Case) -> None:
+    """Kernel lines below a heading that says whose they are: `== dmesg of node014 ==`."""
+    node, log = None, -1
+    for index, one in enumerate(case.findings):
+        if one.signature == "heading_of_kernel_log" or one.order[0] != log:
+            node, log = (one.node if one.signature == "heading_of_kernel_log" else None), one.order[0]
+        elif node and one.pci and not one.node:
+            case.findings[index] = replace(one, node=node)
+
+
+def _short(node: NodeName | None) -> NodeName | None:
+    """Slurm's name of a host: without its domain."""
+    return NodeName(node.partition(".")[0]) if node and not node[0].isdecimal() else node
+
+
 def _name_nodes(case: Case) -> None:
     """A line that names no writer may still hold the name of one node that other lines know."""
+    case.findings = [
+        replace(one, node=_short(one.node)) if one.node and "." in one.node else one for one in case.findings
+    ]
     known = case.nodes
     for index, one in enumerate(case.findings):
         if one.is_line and one.scope == "own" and one.rank is None and not one.node and not one.names:
@@ -172,7 +199,7 @@ def _timed(finding: Finding, clock: float | None) -> Finding:
 
 def _places(bundle: Bundle, scanned: Iterable[Scanned], lines: list[Finding]) -> dict[Rank, Place]:
     """Where ranks ran: as `job.json` has it, else as their own lines and srun's tell."""
-    found = dict(_by_tasks(scanned, lines))
+    found = dict(_by_tasks(scanned, lines)) | dict(_by_elastic(lines))
     for each in scanned:
         if each.log.rank is not None and each.place is not None:
             found[each.log.rank] = each.place
@@ -186,6 +213,16 @@ def _stacks(bundle: Bundle, scanned: Iterable[Scanned]) -> tuple[dict[Rank, tupl
         if each.stack and each.log.rank is not None:
             found.setdefault(each.log.rank, (each.stack, each.log.name))
     return {rank: frames for rank, (frames, _) in found.items()}, {rank: name for rank, (_, name) in found.items()}
+
+
+def _by_elastic(lines: list[Finding]) -> Iterator[tuple[Rank, Place]]:
+    """By torchelastic's table of failures: a line with the host, the next one with the rank."""
+    hosts = {one.order: one.node for one in lines if one.signature == "torchelastic_host"}
+    for one in lines:
+        if one.signature == "torchelastic_rank" and one.rank is not None:
+            node = hosts.get((one.order[0], one.order[1] - 1))
+            if node:
+                yield one.rank, Place(node=_short(node))
 
 
 def _by_tasks(scanned: Iterable[Scanned], lines: list[Finding]) -> Iterator[tuple[Rank, Place]]:

@@ -53,14 +53,17 @@ def pieces_of(path: Path) -> Callable[[], Iterator[bytes]]:
             elif head == _ZSTD:
                 yield from _read(_zstd(raw, path))
             else:
-                yield from _read(raw)
+                yield from _read(raw, path.stat().st_size)
 
     return pieces
 
 
-def _read(file: IO[bytes]) -> Iterator[bytes]:
-    while data := file.read(_PIECE_BYTES):
+def _read(file: IO[bytes], most: int | None = None) -> Iterator[bytes]:
+    """Up to so many bytes: a program may write faster than we read, and we would never come to the end."""
+    left = most
+    while data := file.read(_PIECE_BYTES if left is None else min(left, _PIECE_BYTES)):
         yield data
+        left = None if left is None else left - len(data)
 
 
 def _gunzipped(raw: IO[bytes]) -> Iterator[bytes]:

@@ -12,6 +12,8 @@ from supervisor.diagnose import rank_tails
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
 from supervisor.diagnose.evidence.flight import Dump
 from supervisor.diagnose.evidence.stacks import main_thread
+from supervisor.diagnose.numbers import number_in
+from supervisor.diagnose.reading import packed
 from supervisor.diagnose.reading.dumps import read_dump
 from supervisor.diagnose.reading.files import check_regular, is_within, pieces_of, read_json
 from supervisor.diagnose.signatures import Kind
@@ -37,9 +39,17 @@ def read_bundle(path: Path) -> Bundle:
     """
     check_regular(path)
     if path.is_dir():
-        return _Folder(_inner(path)).read()
+        return _read_folder(_inner(path))
     logs = [_log(file, name=file.name, kind="any") for file in (path, *_beside(path))]
     return Bundle(logs=tuple(logs))
+
+
+def _read_folder(folder: Path) -> Bundle:
+    packed_file = folder / packed.FILE
+    if not packed_file.is_file() or not is_within(packed_file, folder):
+        return _Folder(folder).read()
+    with packed.unpacked(packed_file) as parts:
+        return packed.held(_Folder(parts).read())
 
 
 def _inner(path: Path) -> Path:
@@ -118,7 +128,8 @@ class _Folder:
             stem = (
                 file.name.removesuffix(".zst").removesuffix(".gz").removesuffix(".log") if folder == "kernel" else stem
             )
-            rank = Rank(int(stem)) if folder == "ranks" and stem.isdecimal() else None
+            number = number_in(stem) if folder == "ranks" else None
+            rank = Rank(number) if number is not None else None
             node = NodeName(stem) if folder == "kernel" else None
             yield _log(file, name=f"{folder}/{file.name}", kind=_KINDS[folder], rank=rank, node=node)
 
@@ -200,10 +211,11 @@ def _log(path: Path, *, name: str, kind: Kind, rank: Rank | None = None, node: N
 
 def _exit(text: str) -> tuple[int | None, int | None]:
     """Slurm's `code:signal`; a signal makes the code meaningless."""
-    code, _, signal = text.partition(":")
-    if signal.isdigit() and int(signal):
-        return None, int(signal)
-    return (int(code) if code.isdigit() else None), None
+    code, colon, signal = text.partition(":")
+    number = number_in(signal) if colon else 0
+    if number is None:
+        return None, None  # half of it is no exit code
+    return (None, number) if number else (number_in(code), None)
 
 
 def _nodes(told: Any) -> tuple[NodeName, ...]:  # a list of names, or Slurm's short form
@@ -219,19 +231,20 @@ def _places(job: dict[str, Any]) -> dict[Rank, Place]:
     ranks = job.get("ranks")
     found: dict[Rank, Place] = {}
     for rank, told in ranks.items() if isinstance(ranks, dict) else ():
-        if not str(rank).isdecimal():
+        number = number_in(rank)
+        if number is None:
             continue
         if isinstance(told, str):
-            found[Rank(int(rank))] = Place(node=NodeName(told))
+            found[Rank(number)] = Place(node=NodeName(told))
         elif isinstance(told, dict):
-            found[Rank(int(rank))] = _place(told)
+            found[Rank(number)] = _place(told)
     return found
 
 
 def _place(told: dict[str, Any]) -> Place:
     def number(*names: str) -> int | None:
-        values = (str(told[name]) for name in names if told.get(name) is not None)
-        return next((int(one) for one in values if one.isdecimal()), None)
+        values = (number_in(told.get(name)) for name in names)
+        return next((one for one in values if one is not None), None)
 
     node = told.get("node")
     return Place(
@@ -245,6 +258,7 @@ def _layout(job: dict[str, Any]) -> dict[Rank, dict[str, int]]:
     layout = job.get("layout")
     found = {}
     for rank, dims in layout.items() if isinstance(layout, dict) else ():
-        if str(rank).isdecimal() and isinstance(dims, dict):
-            found[Rank(int(rank))] = {str(name): int(at) for name, at in dims.items() if isinstance(at, int)}
+        number = number_in(rank)
+        if number is not None and isinstance(dims, dict):
+            found[Rank(number)] = {str(name): int(at) for name, at in dims.items() if isinstance(at, int)}
     return found

@@ -17,7 +17,7 @@ def of_hit(log: Log, index: int, number: int, hit: Hit, *, stamp: Stamp | None, 
     """The hit on this line; with the frame of the traceback that ends there."""
     return Finding(
         signature=hit.signature,
-        role=hit.role,
+        role="context" if trace and trace.is_ignored else hit.role,
         cause=hit.cause,
         weight=hit.weight,
         scope=hit.scope,
@@ -50,7 +50,7 @@ def of_trace(log: Log, index: int, trace: Trace, stamp: Stamp | None) -> Finding
     """An exception that no signature knows better."""
     return Finding(
         signature="python_traceback",
-        role="echo" if trace.is_echo else "root",
+        role="context" if trace.is_ignored else "echo" if trace.is_echo else "root",
         cause="" if trace.is_echo else "python_exception",
         weight=0.0 if trace.is_echo else _FOLLOW_UP if trace.is_follow_up else _FIRST,
         source=f"{log.name}:{trace.number}",

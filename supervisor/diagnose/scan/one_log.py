@@ -1,5 +1,6 @@
 """One log, read once in pieces with bounded memory: what its lines show, when, and how far the program came."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -14,9 +15,9 @@ from supervisor.diagnose.scan.labels import split_label, writer_of
 from supervisor.diagnose.scan.lines import LineScanner, shortened
 from supervisor.diagnose.scan.progress import Progress, progress_of
 from supervisor.diagnose.scan.stamps import Stamp, stamp_of
-from supervisor.diagnose.scan.traces import TRIGGERS, TraceReader
+from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
 from supervisor.diagnose.signatures import Signature
-from supervisor.model.ids import Rank
+from supervisor.model.ids import NodeName, Rank
 
 _CONTEXT_BYTES: Final = 8192
 """Kept of what was read, so that a line without a time finds the one before it."""
@@ -32,6 +33,10 @@ _SAME: Final = 12
 _KEPT: Final = 20_000
 _LAST_LINES: Final = 12
 _FRAMES: Final = 8
+_ADDRESSES: Final = 4096
+_OWN_ADDRESS: Final = re.compile(
+    r"(?:Bootstrap ?: Using |OOB |NET/Socket ?: Using \[0\])[\w.-]{1,32}:(\d{1,3}(?:\.\d{1,3}){3})"
+)
 _NCCL: Final = " NCCL "
 _PLACES: Final = ("NCCL INFO Bootstrap", "NCCL INFO NET", "NCCL WARN", "NCCL INFO cudaDriver", "NCCL INFO comm ")
 """Lines of NCCL's own log tell host and GPU; these are written once or seldom."""
@@ -53,6 +58,8 @@ class Scanned:
     """Reports of progress in its last part."""
     place: Place | None = None
     """Where its writer ran, as its own lines tell."""
+    addresses: dict[str, NodeName] = field(default_factory=dict)
+    """Nodes by the address that their own lines tell."""
     stack: tuple[str, ...] = ()
     """Frames of the main thread in the last dump of stacks, innermost first."""
     made_progress: bool = False
@@ -97,6 +104,7 @@ class _Scan:
         self._tail_line = 1
         self._progressed = False
         self._place: Place | None = None
+        self._addresses: dict[str, NodeName] = {}
         self._stack: list[str] = []
         self._is_stack = False
 
@@ -151,7 +159,7 @@ class _Scan:
         cut = max(start, stop - 4 * _CONTEXT_BYTES)
         text = shortened(data[cut:stop].decode(errors="replace"))
         self._read_stack(text)
-        if self._place is None and _NCCL in text:
+        if _NCCL in text:
             self._learn_place(text)
         is_trace = self._traces.is_open or any(spot.candidates[-1] >= self._plain for spot in spots)
         traces = list(self._traces.read(number, text)) if is_trace else []
@@ -161,6 +169,8 @@ class _Scan:
         stamp = self._stamp_at(data, start, text)
         trace = traces[-1] if traces else None
         for one in traces:
+            if one.number != number and self._attach(one):
+                continue
             if one.number != number or not any(hit.role != "context" for hit in hits):
                 self._add(of_trace(self._log, self._index, one, stamp))
         for hit in hits:
@@ -177,7 +187,9 @@ class _Scan:
     def _learn_place(self, text: str) -> None:
         writer = writer_of(text)
         if writer.node and writer.pid:
-            self._place = Place(node=writer.node, gpu=writer.gpu)
+            self._place = self._place or Place(node=writer.node, gpu=writer.gpu)
+            if (own := _OWN_ADDRESS.search(text)) and len(self._addresses) < _ADDRESSES:
+                self._addresses[own[1]] = writer.node
 
     def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
         """The line's own time, or that of the nearest line before it that has one. No line is looked at twice."""
@@ -205,6 +217,15 @@ class _Scan:
         else:
             kept.last = finding
 
+    def _attach(self, trace: Trace) -> bool:
+        """A fatal error was told before its frames: its finding gets the innermost of them."""
+        for kept in self._kept.values():
+            for at, one in enumerate(kept.first):
+                if one.order == (self._index, trace.number) and one.role != "context":
+                    kept.first[at] = replace(one, frame=trace.top)
+                    return True
+        return False
+
     def _remember_tail(self, data: bytes, begin: int, end: int) -> None:
         tail = self._tail + data[begin:end]
         drop = tail.find(b"\n", max(0, len(tail) - _TAIL_BYTES)) + 1 if len(tail) > _TAIL_BYTES else 0
@@ -224,6 +245,7 @@ class _Scan:
             last=last or self._stamp,
             progress=progress,
             place=self._place,
+            addresses=self._addresses,
             stack=tuple(self._stack),
             made_progress=self._progressed or bool(progress),
             end=tuple(line.rpartition("\r")[2].strip()[:400] for line in lines if line.strip())[-_LAST_LINES:],

@@ -9,6 +9,11 @@ _STEPS: Final = re.compile(
     r"(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,12})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,12}))?",
     re.IGNORECASE,
 )
+_EPOCHS: Final = re.compile(
+    r"\bepochs?[\]\"']?(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,9})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,9}))?",
+    re.IGNORECASE,
+)
+"""Where the line tells no step."""
 _BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|batch|time ?step)\W{1,3}\d", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
 _SPENT: Final = re.compile(r"\b(?:loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta)\b", re.IGNORECASE)
@@ -27,7 +32,7 @@ def progress_of(number: int, line: str) -> Progress | None:
     """The step that the line reports; None where it reports none."""
     match = _BAR.search(line)
     if match is None and (_SPENT.search(line) or _BARE.search(line)):
-        match = _STEPS.search(line)
+        match = _STEPS.search(line) or _EPOCHS.search(line)
     if match is None:
         return None
     total = match["total"]

@@ -59,6 +59,8 @@ class Trace:
     text: str
     is_follow_up: bool = False
     """Raised while another one was handled: that one came first."""
+    is_ignored: bool = False
+    """Python says so itself: raised in a finalizer or at exit, the program went on."""
 
     @property
     def is_echo(self) -> bool:
@@ -82,12 +84,14 @@ class _Open:
     text: str = ""
     frames: list[Frame] = field(default_factory=list)
     is_follow_up: bool = False
+    is_ignored: bool = False
     foreign: int = 0
     was_ours: bool = True
     """The line before belongs to it."""
 
 
-TRIGGERS: Final = ("Traceback (most recent call last)", "Fatal Python error: ", '", line ')
+_IGNORED: Final = "Exception ignored "
+TRIGGERS: Final = ("Traceback (most recent call last)", "Fatal Python error: ", '", line ', _IGNORED)
 """A log without any of these literals holds no traceback."""
 
 
@@ -107,6 +111,7 @@ class TraceReader:
         self._open: dict[Rank | None, _Open] = {}
         self._fatal: dict[Rank | None, tuple[int, str]] = {}
         self._follows: set[Rank | None] = set()
+        self._ignored: set[Rank | None] = set()
 
     @property
     def is_open(self) -> bool:
@@ -117,8 +122,13 @@ class TraceReader:
         """The tracebacks that are complete with this line."""
         label, rest = split_label(line)
         if "Traceback (most recent call last)" in rest:
-            self._open[label] = _Open(number=number, is_follow_up=label in self._follows)
+            self._open[label] = _Open(
+                number=number, is_follow_up=label in self._follows, is_ignored=label in self._ignored
+            )
             self._follows.discard(label)
+            self._ignored.discard(label)
+        elif rest.startswith(_IGNORED):
+            self._ignored.add(label)
         elif rest.startswith("Fatal Python error: "):
             self._fatal[label] = (number, rest)
         elif rest.startswith("Current thread ") and label in self._fatal:
@@ -168,6 +178,7 @@ class TraceReader:
             exception=exception,
             text=text,
             is_follow_up=now.is_follow_up,
+            is_ignored=now.is_ignored,
         )
 
 

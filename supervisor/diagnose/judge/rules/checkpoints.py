@@ -25,6 +25,19 @@ def other_nodes_shards(case: Case) -> None:
         case.change(lambda one: one in local, role="root", cause="checkpoint_not_shared", weight=0.9)
 
 
+def other_layout(case: Case) -> None:
+    """Each rank misses its own shard and nothing tells of an interrupted save: written with another layout or stage."""
+    missing = [one for one in case.of("checkpoint_incomplete", "file_not_found") if _is_missing_shard(one)]
+    own = [one for one in missing if one.rank is not None and _is_own(one)]
+    if len({one.rank for one in own}) >= _SEVERAL and not case.earlier and not case.marked("saving"):
+        case.change(lambda one: one in missing, cause="checkpoint_config_mismatch", weight=0.8)
+
+
+def _is_own(one: Finding) -> bool:
+    """The first number in the shard's name is the rank's own."""
+    return str(one.rank) in _SHARD.findall(one.text)[:1]
+
+
 def _is_missing_shard(one: Finding) -> bool:
     return (one.cause in _MISSING or "missing" in one.text) and bool(_SHARD.search(one.text)) and _is_checkpoint(one)
 

@@ -14,6 +14,7 @@ _LINKS: Final = frozenset({"link_flap", "link_fault"})
 _UP: Final = re.compile(r"\b(?:ACTIVE|[Ll]ink (?:is )?(?:up|UP|Up)|[Ll]ink becomes ready|LinkUp)\b")
 _DOWN: Final = re.compile(r"\b(?:DOWN|[Ll]ink (?:is )?(?:down|DOWN|Down)|lost carrier|Lost carrier)\b")
 _NEAR_S: Final = 900.0
+_ALONE_S: Final = 60.0
 _RETRY: Final = "12"
 _SEVERAL: Final = 2
 _MANY: Final = 3
@@ -39,6 +40,20 @@ def virtual_interface(case: Case) -> None:
     failed = [one for one in case.findings if one.role != "context" and _UNREACHED.search(one.text)]
     if chosen and failed and not case.made_progress:
         case.change(lambda one: one in chosen, role="root", scope="job", cause="fabric_misconfigured", weight=0.84)
+
+
+def one_host_refuses(case: Case) -> None:
+    """One host's firewall refuses the others, or all complaints go to it while it reaches everybody: only it differs."""
+    refusing = {one.node for one in case.known("kernel_firewall_refused")} - {None}
+    told = case.of("fabric_misconfigured", "rendezvous_unreachable")
+    accused = {node for one in told for node in case.accused_by(one)}
+    writers = {case.node_of(one) for one in told} - {None}
+    odd = refusing or (accused if len(writers) >= _SEVERAL and not accused & writers else set())
+    if len(odd) == 1 and told:
+        node = next(iter(odd))
+        case.change(
+            lambda one: one in told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88
+        )
 
 
 def uneven(case: Case) -> None:
@@ -102,11 +117,28 @@ def timeouts(case: Case) -> None:
         last = busy[-1]
         case.change(lambda one: one is last, role="root", cause="rank0_long_work_timeout", weight=0.62)
         return
+    if _works_alone(case, absent, waited):
+        return
     rank = absent[0] if absent else None
     place = case.places.get(rank) if rank is not None else None
     node = place.node if place else most_accused(case)
     first = min(waited, key=lambda one: one.began if one.began is not None else float("inf"))
     case.change(lambda one: one is first, cause="nccl_timeout_unattributed", weight=0.4, rank=rank, node=node)
+
+
+def _works_alone(case: Case, absent: list[Rank], waited: list[Finding]) -> bool:
+    """The first rank wrote on while the others had been waiting for it for a while: it was busy, not gone."""
+    begins = [one.began for one in waited if one.began is not None]
+    logs = [one for one in case.scanned if one.log.rank == 0 and one.last is not None and not one.last.lacks]
+    if Rank(0) not in absent or not begins or not logs or logs[0].last is None:
+        return False
+    if logs[0].last.seconds - min(begins) < _ALONE_S:
+        return False
+    first = min(waited, key=lambda one: one.order)
+    case.change(
+        lambda one: one is first, role="root", scope="job", cause="rank0_long_work_timeout", weight=0.66, rank=Rank(0)
+    )
+    return True
 
 
 def _absent(case: Case, waited: list[Finding]) -> list[Rank]:

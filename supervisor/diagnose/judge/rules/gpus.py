@@ -1,5 +1,6 @@
 """GPUs: an application's Xid beside what ranks say, repeats on one device, wrong numbers, a device that just fails."""
 
+import re
 from collections import defaultdict
 from itertools import pairwise
 from typing import Final
@@ -31,6 +32,10 @@ _DEVICE: Final = frozenset(
     }
 )
 _EXPLAINED: Final = frozenset({"cuda_illegal_access", "cuda_api_error", "gpu_unknown_failure", "segfault"})
+_GUARDS: Final = frozenset({"assertion_failed", "python_exception", "deadlock", "not_converged"})
+_SLOW: Final = re.compile(
+    r"throughput|t(?:era)?flop|too slow|slow(?:er|down)|straggler|tokens? ?(?:/s|per)|\bmfu\b", re.IGNORECASE
+)
 _FIRM: Final = 0.75
 _NEAR_S: Final = 300.0
 _VAGUE: Final = frozenset({"cuda_api_error", "gpu_unknown_failure"})
@@ -86,7 +91,7 @@ def device_explains(case: Case) -> None:
                 and not _is_kernel(one)
                 and node is not None
                 and case.node_of(one) in {node, None}
-                and _is_near(one, device)
+                and (_is_near(one, device) or device.cause == "gpu_repeat_fault")
             ),
             role="echo",
         )
@@ -104,6 +109,16 @@ def silent_corruption(case: Case) -> None:
             weight=0.92,
         )
         case.change(lambda one: one.role == "root" and (one in nan or one in asserts), role="echo")
+
+
+def slow_explains(case: Case) -> None:
+    """A guard ended a run that had become slow, and one GPU is slowed down: that is why."""
+    slow = [one for one in case.findings if one.cause == "gpu_degraded"]
+    told = [one for one in case.roots() if one.cause in _GUARDS and _SLOW.search(one.text)]
+    if slow and told:
+        best = max(slow, key=lambda one: one.weight)
+        case.change(lambda one: one is best, role="root", weight=0.86)
+        case.change(lambda one: one in told, role="echo")
 
 
 def alone_and_sudden(case: Case) -> None:

@@ -6,6 +6,7 @@ from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 
 _NUMBERS: Final = frozenset({"nan_in_input", "bad_batch_loss_spike", "corrupt_sample"})
+_LABELS: Final = frozenset({"label_or_token_out_of_range"})
 _CONTENT: Final = frozenset({"missing_samples", "empty_batch", "corrupt_sample"})
 _EXPLAINS: Final = {
     "numerics_divergence": _NUMBERS,
@@ -17,7 +18,8 @@ _EXPLAINS: Final = {
     "assertion_failed": _NUMBERS | _CONTENT,
     "type_error": _CONTENT,
     "division_by_zero": _CONTENT,
-    "cuda_illegal_access": _CONTENT,
+    "cuda_illegal_access": _CONTENT | _LABELS,
+    "device_side_assert": _CONTENT | _LABELS,
 }
 """Which hints can be why a failure of this kind happened."""
 _NEAR_S: Final = 900.0

@@ -7,6 +7,7 @@ from supervisor.diagnose.judge.case import Case
 
 _ATTEMPT: Final = re.compile(r"\b(?:attempt|restart|retry|try|run)s? ?#?(\d{1,3})", re.IGNORECASE)
 _REPEATED: Final = 2
+_WELL: Final = re.compile(r"ok|clean|pass|converge|no nan", re.IGNORECASE)
 _WRONG_NUMBERS: Final = re.compile(r"\bnan\b|\binf\b|diverg|non-finite", re.IGNORECASE)
 _READ: Final = frozenset({"corrupt_shard", "corrupt_sample", "malformed_record"})
 
@@ -24,6 +25,21 @@ def same_elsewhere(case: Case) -> None:
             cause="numerics_regression",
             weight=0.78,
         )
+
+
+def ablation(case: Case) -> None:
+    """Replays without some nodes: the one without which all goes well, and with which nothing does, computes wrong."""
+    told = case.known("ablation_result")
+    good = [set(case.named_nodes(one)) for one in told if _WELL.match(one.number or "")]
+    bad = [set(case.named_nodes(one)) for one in told if not _WELL.match(one.number or "")]
+    if not good or not bad:
+        return
+    odd = set.intersection(*good) - set.union(*bad)
+    if len(odd) == 1:
+        node = next(iter(odd))
+        last = told[-1]
+        case.change(lambda one: one is last, role="root", cause="sdc_suspected", weight=0.86, node=node, names="")
+        case.change(lambda one: one.role == "root" and one.cause.startswith("numerics_"), role="echo")
 
 
 def checked_good(case: Case) -> None:

@@ -39,10 +39,20 @@ def survived(case: Case) -> None:
     worked = {one.log.name: one.progress[-1].line for one in case.scanned if one.progress}
 
     def is_past(one: Finding) -> bool:
+        if one.signature == "module_not_found" and case.made_progress:  # also by another log of the job
+            return True
         log = case.scanned[one.order[0]].log if one.is_line else None
         return one.role == "root" and one.cause in _START and log is not None and worked.get(log.name, 0) > one.order[1]
 
     case.change(is_past, role="context")
+
+
+def steps_came(case: Case) -> None:
+    """A step that had waited for its resources was created afterwards."""
+    came = case.known("srun_step_came")
+    if came:
+        last = max(one.order for one in came)
+        case.change(lambda one: one.signature == "srun_step_waits" and one.order < last, role="context")
 
 
 def old_kernel_lines(case: Case) -> None:

@@ -5,6 +5,12 @@ from typing import Final
 from supervisor.diagnose.findings import Finding, failures
 from supervisor.diagnose.judge.case import Case
 
+_SURE: Final = 0.7
+_NEXT: Final = frozenset(
+    {"command_not_found", "file_not_found", "import_error", "type_error", "host_oom", "no_space_left", "quota_exceeded"}
+    | {"permission_denied", "not_converged", "malformed_record", "compile_failure", "license_unavailable"}
+)
+"""Causes that stop the next step of a job, and not the end of the one before."""
 _SILENT_S: Final = 3600.0
 _WAITED: Final = frozenset({"nccl_timeout_unattributed", "collective_mismatch", "rank0_long_work_timeout"})
 
@@ -14,6 +20,9 @@ def finished(case: Case) -> None:
     done = case.marked("finished")
     before = [one for one in case.faults() if one.cause not in _WAITED and done and _is_before(one, done[0])]
     if not done or (before and _ended_badly(case)):
+        return
+    if any(_is_next_step(one, case) and not _is_before(one, done[-1]) for one in case.faults()):
+        case.change(lambda one: one in done, role="context", cause="")  # only a part of the job was done then
         return
     case.change(lambda one: one in before, role="context")  # it went on to its end all the same, and that was good
     is_stopped = any(one.cause == "user_stop" for one in case.roots())
@@ -27,6 +36,13 @@ def finished(case: Case) -> None:
     elif not is_stopped:
         case.change(lambda one: one in done, role="root", cause="completed", weight=0.95)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
+
+
+def ended_well(case: Case) -> None:
+    """A launcher saw its processes exit well, and nothing tells of a failure or a plan: the run has completed."""
+    well = case.known("deepspeed_exit_well")
+    if well and not case.roots() and not any(True for _ in failures(case.findings)):
+        case.change(lambda one: one is well[-1], role="root", scope="job", cause="completed", weight=0.7)
 
 
 def did_not_move(case: Case) -> None:
@@ -56,11 +72,16 @@ def silent_until_the_limit(case: Case) -> None:
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
 
 
+def _is_next_step(one: Finding, case: Case) -> bool:
+    """It is no trouble of a program that ends, but of what the job did next."""
+    return one.weight >= _SURE and (one.cause in _NEXT or (one.cause == "python_exception" and _ended_badly(case)))
+
+
 def _ended_badly(case: Case) -> bool:
     """Somebody reports an exit code, a signal or a state that is no success."""
     facts = case.bundle.facts
     is_bad = bool(facts.exit_code or facts.exit_signal) or facts.job_state.startswith(("FAILED", "NODE_FAIL", "OUT_OF"))
-    return is_bad or any(True for _ in failures(case.findings))
+    return is_bad or bool(case.known("nextflow_aborted")) or any(True for _ in failures(case.findings))
 
 
 def _is_before(one: Finding, other: Finding) -> bool:

@@ -13,7 +13,16 @@ _PROVEN: Final = 0.8
 _SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
 _SIGBUS: Final = 7
 _CLOSE_S: Final = 90.0
-_VANISHED: Final = frozenset({"file_not_found", "checkpoint_save_race", "python_exception", "cache_lock_race"})
+_VANISHED: Final = frozenset(
+    {
+        "file_not_found",
+        "checkpoint_save_race",
+        "python_exception",
+        "cache_lock_race",
+        "import_error",
+        "shared_fs_outage",
+    }
+)
 _COMPILER: Final = re.compile(
     r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
 )
@@ -53,7 +62,11 @@ def crash_after(case: Case) -> None:
 
 def compiler_caches(case: Case) -> None:
     """A file that vanishes or is busy below a compiler's cache: ranks race for it. Not if it does not compile."""
-    told = [one for one in case.roots() if one.cause in _VANISHED and _COMPILER.search(one.text)]
+    told = [
+        one
+        for one in case.roots()
+        if one.cause in _VANISHED and _COMPILER.search(one.text) and not case.marked("silent_storage")
+    ]
     if any(not _COMPILER.search(one.text) and "Errno" not in one.text for one in case.of("compile_failure")):
         case.change(lambda one: one in told or (one.role == "root" and one.cause == "jit_cache_race"), role="echo")
     else:
