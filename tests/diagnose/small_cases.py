@@ -138,13 +138,56 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     ),
     "processes that their launcher saw exit well": (
         "completed",
-        {"train.log": _STEPS + "[2026-03-01 10:05:00,688] [INFO] [launch.py:367:main] Process 4711 exits successfully.\n"},
+        {
+            "train.log": _STEPS
+            + "[2026-03-01 10:05:00,688] [INFO] [launch.py:367:main] Process 4711 exits successfully.\n"
+        },
     ),
     "a module that was missing, and a job that ran without it": (
         "unattributed",
         {
             "job.err": 'Lmod has detected the following error: The following module(s) are unknown: "cuda/11.8"\n',
             "job.out": "".join(f"Epoch {n}: Train Loss 0.1\n" for n in range(4)),
+        },
+    ),
+    "steps that waited and came": (
+        "unattributed",
+        {
+            "job.log": "srun: Job 31 step creation still disabled, retrying (Requested nodes are busy)\n"
+            "srun: Step created for StepId=31.4\n"
+        },
+    ),
+    "plain words at the end": (
+        "completed",
+        {
+            "job.log": "grid of 40 x 40 cells\nArray task 3 completed with exit code: 0\nEnd time: Sun Mar  1 10:00:00 2026\n"
+        },
+    ),
+    "plain words at the end beside trouble": (
+        "unattributed",
+        {"job.log": "ERROR(3): the grid is empty\nJob finished at Sun Mar  1 10:00:00 2026\n"},
+    ),
+    "the second program of a job fails": (
+        "not_converged",
+        {
+            "job.log": "     Program PWSCF v.6.4 starts on  1Mar2026 at 10: 0: 0\n   JOB DONE.\n"
+            "     Program PWSCF v.6.4 starts on  1Mar2026 at 11: 0: 0\n     too many bands are not converged\n"
+        },
+    ),
+    "what follows the solver fails": (
+        "file_not_found",
+        {
+            "job.log": "LAMMPS (2 Aug 2023)\nTotal wall time: 0:10:01\nTraceback (most recent call last):\n"
+            '  File "/w/post.py", line 3, in <module>\n'
+            "FileNotFoundError: [Errno 2] No such file or directory: 'dump.txt'\n"
+        },
+    ),
+    "a workflow that was aborted without a failed task": (
+        "not_converged",
+        {
+            "job.log": "Mar-03 10:12:13.014 [Actor] DEBUG nextflow.Session - Session aborted -- Cause: no such channel\n"
+            "Mar-03 10:12:14.014 [main] DEBUG n.trace.WorkflowStatsObserver - Workflow completed > "
+            "WorkflowStats[succeededCount=3; failedCount=0; ignoredCount=0; cachedCount=0; abortedCount=0; ]\n"
         },
     ),
     "an exception in a finalizer": (
@@ -155,6 +198,14 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             '  File "/w/table.py", line 105, in put\n'
             '    os.replace(self.path + ".tmp", self.path)\n'
             "FileNotFoundError: [Errno 2] No such file or directory: '/h/t/k.pickle.tmp' -> '/h/t/k.pickle'\n"
+        },
+    ),
+    "two jobs of LSF in one file": (
+        "type_error",
+        {
+            "job.out": "ImportError: no display\n\nExited with exit code 1.\n\n"
+            "The output (if any) is above this job summary.\n\nTypeError: step() takes 2 positional arguments but 3 were given\n"
+            "\nExited with exit code 1.\n\nThe output (if any) is above this job summary.\n"
         },
     ),
     "two jobs of HTCondor in one event log": (

@@ -33,6 +33,8 @@ _LOSS: Final = (
 _MOVED: Final = frozenset(
     {"port_xmit_data", "port_rcv_data", "xmit_bytes", "rcv_bytes", "tx_bytes", "rx_bytes", "xmit_data", "rcv_data"}
 )
+_WINDOW: Final = ("interval", "window", "period", "since_job")
+"""Keys beside counters that tell of a span: then they are counts of that span."""
 _STALE: Final = ("before", "start", "baseline", "first")
 _FRESH: Final = ("after", "end", "now", "last", "current")
 _CABLE_LEAST: Final = 100
@@ -101,20 +103,23 @@ def _of_port(node: NodeName, port: Port) -> Iterator[Finding]:
         yield _finding(node, "link_fault", min(0.6 + errors / 1e6, 0.75) - sure, f"{port.name}: {names}")
 
 
-def _ports(name: str, told: Any, depth: int = 0) -> Iterator[Port]:  # whatever shape the reader of this site writes
+def _ports(
+    name: str, told: Any, depth: int = 0, *, is_window: bool = False
+) -> Iterator[Port]:  # whatever shape the reader of this site writes
     """Every object that holds counters, however deep it lies."""
     if not isinstance(told, dict) or depth > _DEEP:
         return
     rises: dict[str, float] = {}
     is_rise = True
+    is_window = is_window or any(str(key).startswith(_WINDOW) for key in told)
     for key, value in told.items():
         counter = str(key).removesuffix("_delta").removeprefix("delta_")
         if counter in (*_DOWN, *_CABLE, *_LOSS):
-            rise, known = _rise(value, is_delta=counter != str(key) or "delta" in name)
+            rise, known = _rise(value, is_delta=is_window or counter != str(key) or "delta" in name)
             rises[counter] = rise
             is_rise = is_rise and known
         else:
-            yield from _ports(f"{name} {key}".strip(), value, depth + 1)
+            yield from _ports(f"{name} {key}".strip(), value, depth + 1, is_window=is_window)
     state = told.get("state") or told.get("port_state") or told.get("link_state") or ""
     if rises or (state and isinstance(state, str)):
         yield Port(name or "port", rises, is_rise, str(state))

@@ -22,10 +22,12 @@ def last_attempt(findings: Iterable[Finding]) -> tuple[list[Finding], list[Findi
 
 def _begin(group: list[Finding]) -> int:
     """The line at which the last attempt begins: after something had ended, something began anew."""
-    begin, has_ended, has_failed = 0, False, False
+    begin, has_ended, has_failed, is_reported = 0, False, False, False
     for one in sorted(group, key=lambda each: each.order):
-        if (has_ended or (has_failed and one.signature == "attempt_heading")) and one.has("began"):
-            begin, has_ended, has_failed = one.order[1], False, False
+        if one.signature == "lsf_report_end":
+            is_reported = True
+        elif is_reported or (one.has("began") and (has_ended or (has_failed and one.signature == "attempt_heading"))):
+            begin, has_ended, has_failed, is_reported = one.order[1], False, False, False
         elif one.code or one.signal or one.has("finished") or one.signature.startswith(("slurm_", "condor_")):
             has_ended = True
         elif one.role == "root":

@@ -49,7 +49,7 @@ def leaving(case: Case, root: Finding, who: Blame, confidence: float) -> tuple[N
     """The nodes that must go: none for what a node's absence would not cure, none on a mere guess."""
     what = cause(root.cause)
     known = case.nodes
-    if what.row.odd and root.scope == "own" and len(who.nodes) == 1 and len(known) > _MANY and _is_odd(case, root):
+    if what.row.odd and root.scope == "own" and len(who.nodes) == 1 and _is_odd(case, root):
         return who.nodes
     if not what.row.exclude or confidence < _SURE_ENOUGH:
         return ()
@@ -60,11 +60,13 @@ def leaving(case: Case, root: Finding, who: Blame, confidence: float) -> tuple[N
 
 def _is_odd(case: Case, root: Finding) -> bool:
     """Other nodes are known to be set up well, or to see what this one does not."""
+    if root.cause == "host_oom":
+        return any(one.node == root.node for one in case.known("foreign_process")) and root.node is not None
     if root.cause == "shared_fs_outage":
         kernels = {one.log.node for one in case.scanned if one.log.kind == "kernel" and one.log.node}
         silent = {case.node_of(one) for one in case.findings if one.has("silent_storage") and one.node in kernels}
         return len(kernels) > 1 and silent == {root.node}
-    return root.weight >= _ODD
+    return root.weight >= _ODD and len(case.nodes) > _MANY
 
 
 def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:
@@ -119,10 +121,13 @@ def _agrees(one: Finding, root: Finding) -> bool:
 def _placed(case: Case, root: Finding) -> Finding:
     """A root that does not tell its rank is that of the first task that failed by itself, or of a rank that is gone.
 
-    Where the node would have to leave for it, only if its task failed and no other node's.
+    Where the node would have to leave for it, only if its task failed and no other node's; never for a device's fault,
+    which may be another node's.
     """
     what = cause(root.cause)
-    if root.rank is not None or root.node or root.names or root.scope != "own" or what.cls is Class.PLANNED:
+    if root.rank is not None or root.node or root.names or root.scope != "own":
+        return root
+    if what.cls in {Class.PLANNED, Class.HARDWARE}:
         return root
     failed = list(failures(case.findings)) or ([] if what.row.exclude else _gone(case))
     if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):

@@ -88,8 +88,10 @@ class Case:
 
     def named_nodes(self, finding: Finding) -> tuple[NodeName, ...]:
         """The nodes that the finding is about, also where it names a list of them."""
+        if finding.names:
+            return listed(finding.names)
         node = self.node_of(finding)
-        return (node,) if node else listed(finding.names)
+        return (node,) if node else ()
 
     def accused_by(self, finding: Finding) -> tuple[NodeName, ...]:
         """The node that a complaint about a peer names: by host name, as other lines of the job have it, or by rank."""

@@ -20,6 +20,8 @@ _FIRM: Final = 0.55
 """From this weight on a fault is more than a guess."""
 _SURE: Final = 0.7
 _BEFORE_S: Final = 2.0
+_TAKES_NODES: Final = frozenset({"preemption", "maintenance"})
+_GONE: Final = frozenset({"node_unreachable", "node_power_loss"})
 _FAMILIES: Final = {
     "gpu_hbm_uncorrectable": "gpu_ecc_uncorrectable",
     "gpu_sram_uncorrectable": "gpu_ecc_uncorrectable",
@@ -93,6 +95,9 @@ def _fault_came_first(case: Case, planned: list[Finding], fault: Finding | None)
     if fault is None:
         return _waited_before(case, planned)
     firm = [one for one in case.faults() if one.weight >= _FIRM and not one.went_on]
+    if any(one.cause in _TAKES_NODES for one in planned):
+        # That the nodes vanish is how such a plan is carried out.
+        firm = [one for one in firm if one.cause not in _GONE]
     lines = [one for one in planned if one.is_line]
     if not firm:
         return False

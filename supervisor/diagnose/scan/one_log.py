@@ -125,7 +125,8 @@ class _Scan:
         if len(keep) > done:
             self._block(keep, done, len(keep))
         for trace in self._traces.end():
-            self._add(of_trace(self._log, self._index, trace, self._stamp))
+            if not self._attach(trace):
+                self._add(of_trace(self._log, self._index, trace, self._stamp))
         return self._result()
 
     def _block(self, data: bytes, begin: int, end: int) -> None:

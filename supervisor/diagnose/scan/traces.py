@@ -24,6 +24,7 @@ _OF_OTHERS: Final = frozenset(
         "ProcessRaisedException",
         "RayActorError",
         "SignalException",
+        "SystemExit",
         "WorkerCrashedError",
     }
 )

@@ -8,26 +8,30 @@ from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.scan.one_log import Scanned
 
 _WORK: Final = (
-    r"(?:job|script|run|program|analysis|simulation|calculation|computation|pipeline|workflow|processing|execution|"
-    r"task|benchmark|installation|build|experiment)s?"
+    r"(?:job|script|run|program|analysis|simulation|calculation|computation|pipeline|workflow|processing|"
+    r"execution|task|benchmark|installation|build|experiment)s?"
 )
+_CODE: Final = r"\b(?:exit(?:ed)?(?: with)?|return)[ _-]?(?:code|status)\W{1,3}"
 _WELL: Final = re.compile(
-    rf"\b{_WORK}\b.{{0,60}}\b(?:complet|finish|end|terminat|done|succe)\w{{0,9}}\b.{{0,20}}\b(?:successful(?:ly)?|normally|without (?:any )?errors?)\b|"
+    rf"\b{_WORK}\b.{{0,60}}\b(?:complet|finish|end|terminat|done|succe)\w{{0,9}}\b.{{0,20}}"
+    r"\b(?:successful(?:ly)?|normally|without (?:any )?errors?)\b|"
     r"\bsuccessfully (?:completed|finished)\b|\b(?:completed|finished|ended) successfully\b|"
-    r"\b(?:exit(?:ed)?(?: with)?|return)[ _-]?(?:code|status)\W{1,3}0\W{0,3}$",
+    rf"{_CODE}0\W{{0,3}}$",
     re.IGNORECASE,
 )
 _DONE: Final = re.compile(
-    rf"^\W{{0,12}}(?:all )?(?:done|finished|completed)\W{{0,8}}$|\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))",
+    r"^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
+    rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
-    r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|standard error|std_?err\w*|error_?file|\.err\b",
+    r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
+    r"standard error|std_?err\w*|error_?file|\.err\b",
     re.IGNORECASE,
 )
 _TROUBLE: Final = re.compile(
     r"error|\bfail|fatal|abort|exception|traceback|killed|denied|cannot|can't|could not|unable|not found|no such|"
-    r"segmentation|cancel|exceeded|core dumped|interrupt|\b(?:exit(?:ed)?(?: with)?|return)[ _-]?(?:code|status)\W{1,3}[1-9]",
+    rf"segmentation|cancel|exceeded|core dumped|interrupt|{_CODE}[1-9]",
     re.IGNORECASE,
 )
 _SURE: Final = 0.7

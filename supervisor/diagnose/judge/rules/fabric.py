@@ -13,6 +13,7 @@ from supervisor.model.ids import Rank
 _LINKS: Final = frozenset({"link_flap", "link_fault"})
 _UP: Final = re.compile(r"\b(?:ACTIVE|[Ll]ink (?:is )?(?:up|UP|Up)|[Ll]ink becomes ready|LinkUp)\b")
 _DOWN: Final = re.compile(r"\b(?:DOWN|[Ll]ink (?:is )?(?:down|DOWN|Down)|lost carrier|Lost carrier)\b")
+_BY_NAME: Final = frozenset({"remote_service_unreachable", "rendezvous_unreachable", "data_source_error"})
 _NEAR_S: Final = 900.0
 _ALONE_S: Final = 60.0
 _RETRY: Final = "12"
@@ -43,7 +44,7 @@ def virtual_interface(case: Case) -> None:
 
 
 def one_host_refuses(case: Case) -> None:
-    """One host's firewall refuses the others, or all complaints go to it while it reaches everybody: only it differs."""
+    """One host's firewall refuses the others, or all complaints go to it while it reaches them: only it differs."""
     refusing = {one.node for one in case.known("kernel_firewall_refused")} - {None}
     told = case.of("fabric_misconfigured", "rendezvous_unreachable")
     accused = {node for one in told for node in case.accused_by(one)}
@@ -54,6 +55,12 @@ def one_host_refuses(case: Case) -> None:
         case.change(
             lambda one: one in told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88
         )
+
+
+def names(case: Case) -> None:
+    """Names that do not resolve explain services and peers that could not be reached by them."""
+    if case.of("dns_failure"):
+        case.change(lambda one: one.role == "root" and one.cause in _BY_NAME, role="echo")
 
 
 def uneven(case: Case) -> None:

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from supervisor.diagnose.judge.case import Case
+from supervisor.model.ids import NodeName
 
 _ATTEMPT: Final = re.compile(r"\b(?:attempt|restart|retry|try|run)s? ?#?(\d{1,3})", re.IGNORECASE)
 _REPEATED: Final = 2
@@ -30,11 +31,11 @@ def same_elsewhere(case: Case) -> None:
 def ablation(case: Case) -> None:
     """Replays without some nodes: the one without which all goes well, and with which nothing does, computes wrong."""
     told = case.known("ablation_result")
-    good = [set(case.named_nodes(one)) for one in told if _WELL.match(one.number or "")]
-    bad = [set(case.named_nodes(one)) for one in told if not _WELL.match(one.number or "")]
+    good: list[set[NodeName]] = [set(case.named_nodes(one)) for one in told if _WELL.match(one.number or "")]
+    bad: list[set[NodeName]] = [set(case.named_nodes(one)) for one in told if not _WELL.match(one.number or "")]
     if not good or not bad:
         return
-    odd = set.intersection(*good) - set.union(*bad)
+    odd = good[0].intersection(*good[1:]) - bad[0].union(*bad[1:])
     if len(odd) == 1:
         node = next(iter(odd))
         last = told[-1]

@@ -6,13 +6,16 @@ from typing import Final
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.shared import shared_by
+from supervisor.diagnose.taxonomy import cause
 from supervisor.model.ids import NodeName
+from supervisor.model.verdict import Class
 
 _LOST: Final = "node_unreachable"
 _TOGETHER_S: Final = 120.0
 _ENVIRONMENT: Final = frozenset(
     {"import_error", "command_not_found", "library_version_incompat", "permission_denied", "file_not_found"}
 )
+_SURE: Final = 0.8
 _SEVERAL: Final = 2
 _MANY: Final = 3
 _WHY: Final = frozenset(
@@ -40,6 +43,26 @@ def lost_nodes_own_words(case: Case) -> None:
         best = max(own, key=lambda one: one.weight)
         case.change(lambda one: one.role == "root" and one.cause == _LOST, role="echo")
         case.change(lambda one: one is best, weight=max(best.weight, 0.93))
+
+
+def prolog_names_hardware(case: Case) -> None:
+    """A prolog that refused a node whose hardware is known to have failed did its work."""
+    for told in case.of("prolog_failed"):
+        nodes = set(case.named_nodes(told))
+        if any(is_device(one) and (case.node_of(one) in nodes or not nodes) for one in case.roots()):
+            case.change(lambda one, told=told: one is told, role="echo")  # type: ignore[misc]
+
+
+def rebooted(case: Case) -> None:
+    """A node that boots in the middle of the job, after ordinary lines, had lost its power or was reset."""
+    firsts = [one.first for one in case.scanned if one.log.kind != "kernel" and one.first]
+    starts = [one.seconds for one in firsts if not one.lacks]
+    for boot in case.known("kernel_boot"):
+        is_first_line = boot.order[1] <= 1
+        is_during = bool(starts) and boot.time is not None and boot.time > min(starts)
+        own = [one for one in case.roots() if one.node == boot.node and is_device(one) and one.weight >= _SURE]
+        if is_during and not is_first_line and not own:
+            case.change(lambda one, boot=boot: one is boot, role="root", cause="node_power_loss", weight=0.86)  # type: ignore[misc]
 
 
 def behind_one_port(case: Case) -> None:
@@ -117,6 +140,11 @@ def one_rack(case: Case) -> None:
         )
     )
     case.change(lambda one: one.role == "root" and one.cause == _LOST, role="echo")
+
+
+def is_device(one: Finding) -> bool:
+    """It shows a fault of a device or a machine."""
+    return one.role == "root" and bool(one.cause) and cause(one.cause).cls is Class.HARDWARE
 
 
 def most_accused(case: Case) -> NodeName | None:

@@ -1,11 +1,17 @@
 """What looks like a cause and is none: caught exceptions, other jobs' nodes, processes that were told to end."""
 
+import re
 from typing import Final
 
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 
 _TOLD_S: Final = 1.0
+_CAUGHT: Final = re.compile(
+    r"\bcaught\b|\(caught|, skipped\b|\bskipping (?:it|this|config)|\btrying (?:batch|again|a smaller|with)|"
+    r"\bfall(?:s|ing)? back\b|\(ignored\)|\bignoring\b|\bwill retry\b|\bretrying\b",
+    re.IGNORECASE,
+)
 _BEFORE_S: Final = 600.0
 _START: Final = frozenset(
     {
@@ -25,6 +31,10 @@ _START: Final = frozenset(
     }
 )
 """Causes that keep a program from starting."""
+_GOES_ON: Final = frozenset({"module_not_found", "conda_not_ready"})
+"""After these a script goes on with its next command."""
+_MUCH_LATER: Final = 300
+"""Lines."""
 
 
 def caught(case: Case) -> None:
@@ -34,17 +44,32 @@ def caught(case: Case) -> None:
     )
 
 
+def said_caught(case: Case) -> None:
+    """The line itself says that the failure was caught: skipped, retried, with something else in its place."""
+    case.change(
+        lambda one: (
+            one.role == "root" and not _is_device(one) and one.scope == "own" and bool(_CAUGHT.search(one.text))
+        ),
+        role="context",
+    )
+
+
 def survived(case: Case) -> None:
     """What would have kept the program from starting did not: the same writer made steps afterwards."""
     worked = {one.log.name: one.progress[-1].line for one in case.scanned if one.progress}
 
     def is_past(one: Finding) -> bool:
-        if one.signature == "module_not_found" and case.made_progress:  # also by another log of the job
+        if one.signature in _GOES_ON and (case.made_progress or _is_far_behind(one, case)):  # also by another log
             return True
         log = case.scanned[one.order[0]].log if one.is_line else None
         return one.role == "root" and one.cause in _START and log is not None and worked.get(log.name, 0) > one.order[1]
 
     case.change(is_past, role="context")
+
+
+def _is_far_behind(one: Finding, case: Case) -> bool:
+    """So much was written after it that something ran all the same."""
+    return one.is_line and case.scanned[one.order[0]].lines - one.order[1] >= _MUCH_LATER
 
 
 def steps_came(case: Case) -> None:

@@ -1,5 +1,6 @@
 """Planned ends: finished runs are finished; a job that somebody ended because it hung was not cancelled."""
 
+import re
 from typing import Final
 
 from supervisor.diagnose.findings import Finding, failures
@@ -11,6 +12,7 @@ _NEXT: Final = frozenset(
     | {"permission_denied", "not_converged", "malformed_record", "compile_failure", "license_unavailable"}
 )
 """Causes that stop the next step of a job, and not the end of the one before."""
+_TIMES: Final = re.compile(r"RunTime=([\d:-]+) TimeLimit=([\d:-]+)")
 _SILENT_S: Final = 3600.0
 _WAITED: Final = frozenset({"nccl_timeout_unattributed", "collective_mismatch", "rank0_long_work_timeout"})
 
@@ -19,10 +21,11 @@ def finished(case: Case) -> None:
     """The program said that its work was done: what follows is its end, a collective that hangs then is harmless."""
     done = case.marked("finished")
     before = [one for one in case.faults() if one.cause not in _WAITED and done and _is_before(one, done[0])]
-    if not done or (before and _ended_badly(case)):
-        return
-    if any(_is_next_step(one, case) and not _is_before(one, done[-1]) for one in case.faults()):
+    after = [one for one in case.faults() if done and not _is_before(one, done[-1])]
+    if (before and _ended_badly(case)) or any(_is_next_step(one, case) for one in after):
         case.change(lambda one: one in done, role="context", cause="")  # only a part of the job was done then
+        return
+    if not done:
         return
     case.change(lambda one: one in before, role="context")  # it went on to its end all the same, and that was good
     is_stopped = any(one.cause == "user_stop" for one in case.roots())
@@ -56,6 +59,24 @@ def did_not_move(case: Case) -> None:
     odd = [one for one in case.findings if one.signature == "stack_not_in_collective"]
     case.change(lambda one: one in odd, role="root", weight=0.74)
     case.change(lambda one: one is ended[0], role="root", scope="job", cause="deadlock", weight=0.6 if odd else 0.7)
+
+
+def limit_by_numbers(case: Case) -> None:
+    """It ran as long as it was allowed to, and nothing failed before: the time limit, whatever the state is called."""
+    for told in case.known("slurm_run_time"):
+        match = _TIMES.search(told.text)
+        ran, limit = (_seconds(one) for one in match.groups()) if match else (0, 0)
+        if limit and ran >= limit and not case.faults() and not case.of("walltime"):
+            case.change(lambda one, told=told: one is told, role="root", cause="walltime", weight=0.85)  # type: ignore[misc]
+
+
+def _seconds(told: str) -> int:
+    """`1-02:03:04`, `02:03:04` or `03:04` in seconds."""
+    days, _, clock = told.rpartition("-")
+    seconds = 0
+    for part in clock.split(":"):
+        seconds = 60 * seconds + (int(part) if part.isdecimal() else 0)
+    return seconds + 86400 * (int(days) if days.isdecimal() else 0)
 
 
 def silent_until_the_limit(case: Case) -> None:

@@ -62,11 +62,8 @@ def crash_after(case: Case) -> None:
 
 def compiler_caches(case: Case) -> None:
     """A file that vanishes or is busy below a compiler's cache: ranks race for it. Not if it does not compile."""
-    told = [
-        one
-        for one in case.roots()
-        if one.cause in _VANISHED and _COMPILER.search(one.text) and not case.marked("silent_storage")
-    ]
+    is_server_lost = any(one.source.startswith("kernel/") for one in case.marked("silent_storage"))
+    told = [one for one in case.roots() if one.cause in _VANISHED and _COMPILER.search(one.text) and not is_server_lost]
     if any(not _COMPILER.search(one.text) and "Errno" not in one.text for one in case.of("compile_failure")):
         case.change(lambda one: one in told or (one.role == "root" and one.cause == "jit_cache_race"), role="echo")
     else:

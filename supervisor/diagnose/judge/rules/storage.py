@@ -7,6 +7,12 @@ from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 
 _NEAR_S: Final = 900.0
+_RACES: Final = frozenset({"jit_cache_race", "cache_lock_race"})
+_SURE: Final = 0.8
+_SILENT: Final = re.compile(
+    r"curl: \((?:28|7|56|35)\)|i/o timeout|TLS handshake timeout|connection timed out", re.IGNORECASE
+)
+_ANSWERED: Final = re.compile(r"\b(?:401|403|404)\b|unauthorized|denied|manifest unknown|not found", re.IGNORECASE)
 _IO: Final = re.compile(
     r"file write failed|unexpected pos|Input/output error|Stale file handle|Errno (?:5|11|103|107|108|110|112|116)\b|"
     r"Transport endpoint|Cannot send after transport|Read-only file system|Connection timed out",
@@ -25,8 +31,15 @@ _DATA: Final = frozenset(
 
 def lost_server(case: Case) -> None:
     """I/O errors of ranks while the kernel lost the file server: no answer is network, whatever programs call it."""
-    silent = [one for one in case.findings if one.has("silent_storage") or one.cause == "shared_fs_outage"]
+    silent = [
+        one
+        for one in case.findings
+        if one.cause == "shared_fs_outage" or (one.has("silent_storage") and one.cause not in _RACES)
+    ]
     failed = [one for one in case.findings if _IO.search(one.text) and not one.source.startswith("kernel/")]
+    if any(one.weight >= _SURE for one in case.of("no_space_left", "quota_exceeded")):
+        case.change(lambda one: one.role == "root" and one.cause == "shared_fs_outage", role="echo")
+        return
     near = [one for one in silent if not failed or any(_is_near(one, each) for each in failed)]
     if not near or (not failed and not case.of("shared_fs_outage")):
         return
@@ -35,6 +48,16 @@ def lost_server(case: Case) -> None:
     case.change(
         lambda one: one.role == "root" and one.cause != "shared_fs_outage" and bool(_IO.search(one.text)), role="echo"
     )
+
+
+def silent_registry(case: Case) -> None:
+    """An image that could not be had because the registry gave no answer: its silence is the cause (edge rule 1)."""
+    pulls = case.of("container_pull_failed")
+    silent = [one for one in case.findings if one.cause == "remote_service_unreachable" or _SILENT.search(one.text)]
+    if pulls and silent and not any(_ANSWERED.search(one.text) for one in case.findings):
+        case.change(lambda one: one in pulls, role="echo")
+        first = silent[0]
+        case.change(lambda one: one is first, role="root", cause="remote_service_unreachable", weight=0.88, scope="job")
 
 
 def local_disk(case: Case) -> None:
