@@ -150,6 +150,13 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "job.out": "".join(f"Epoch {n}: Train Loss 0.1\n" for n in range(4)),
         },
     ),
+    "conda was not ready, and much was written all the same": (
+        "unattributed",
+        {
+            "job.log": "CommandNotFoundError: Your shell has not been properly configured to use 'conda activate'.\n"
+            + "cell 3 of the grid: 0.44\n" * 400
+        },
+    ),
     "steps that waited and came": (
         "unattributed",
         {

@@ -78,7 +78,7 @@ def test_there_are_enough_of_them_and_every_cause_is_among_them() -> None:
 
 @pytest.mark.parametrize("half", _BARS)
 def test_accuracy(half: str, cases: dict[str, list[tuple[Incident, Case]]]) -> None:
-    """Class, cause and node, each against its bar; the misses are named."""
+    """Class, cause and node, each against its bar; misses are named only of those that may be looked at."""
     right: dict[str, list[bool]] = {"class": [], "cause": [], "node": []}
     misses = []
     for incident, said in _answers(cases[half]):
@@ -86,7 +86,7 @@ def test_accuracy(half: str, cases: dict[str, list[tuple[Incident, Case]]]) -> N
         right["cause"].append(said.cause == incident.cause or {said.cause, incident.cause} <= _ONE_NAME)
         if incident.nodes:
             right["node"].append(bool(said.blame.nodes) and said.blame.nodes[0] in incident.nodes)
-        if not (right["class"][-1] and right["cause"][-1]):
+        if half == "tuned" and not (right["class"][-1] and right["cause"][-1]):
             misses.append(f"{incident.name}: {said.cls}/{said.cause} for {incident.cls}/{incident.cause}")
     shares = {name: mean(answers) for name, answers in right.items()}
     assert not {name: share for name, share in shares.items() if share < _BARS[half][name]}, misses

@@ -65,6 +65,9 @@ def test_one_that_python_ignored() -> None:
         *_traceback("", 30, "RuntimeError: y"),
     ]
     assert [trace.is_ignored for trace in _find(lines)] == [True, False]
+    assert [trace.is_ignored for trace in _find([lines[0], *lines])] == [True, True], "two processes, one label"
+    far = [lines[0], *["step"] * 50, *_traceback("", 10, "RuntimeError: y")]
+    assert [trace.is_ignored for trace in _find(far)] == [False], "that one had no traceback"
 
 
 def test_faulthandler_writes_the_innermost_first() -> None:

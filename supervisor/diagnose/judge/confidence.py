@@ -10,7 +10,7 @@ from supervisor.model.verdict import Class
 
 _MOST: Final = 0.98
 _LEAST: Final = 0.05
-_RIVAL: Final = 0.35
+_RIVAL: Final = 0.5
 """What a rival of another class takes at most, in proportion to its own strength."""
 _SIBLING: Final = 0.15
 """The same for a rival of the same class."""

@@ -30,6 +30,8 @@ _OF_OTHERS: Final = frozenset(
 )
 """Raised where somebody else has failed, or has told the process to end."""
 _LIBRARY: Final = re.compile(r"(?:site-packages|dist-packages|/lib/python\d|^<|/importlib/)")
+_NEAR: Final = 40
+"""Lines within which a traceback follows what announces it."""
 _PATIENCE: Final = 200
 """Foreign lines between two of one traceback, where several ranks write into one file."""
 
@@ -112,7 +114,7 @@ class TraceReader:
         self._open: dict[Rank | None, _Open] = {}
         self._fatal: dict[Rank | None, tuple[int, str]] = {}
         self._follows: set[Rank | None] = set()
-        self._ignored: set[Rank | None] = set()
+        self._ignored: dict[Rank | None, list[int]] = {}
 
     @property
     def is_open(self) -> bool:
@@ -124,12 +126,11 @@ class TraceReader:
         label, rest = split_label(line)
         if "Traceback (most recent call last)" in rest:
             self._open[label] = _Open(
-                number=number, is_follow_up=label in self._follows, is_ignored=label in self._ignored
+                number=number, is_follow_up=label in self._follows, is_ignored=self._was_ignored(number, label)
             )
             self._follows.discard(label)
-            self._ignored.discard(label)
         elif rest.startswith(_IGNORED):
-            self._ignored.add(label)
+            self._ignored.setdefault(label, []).append(number)
         elif rest.startswith("Fatal Python error: "):
             self._fatal[label] = (number, rest)
         elif rest.startswith("Current thread ") and label in self._fatal:
@@ -145,6 +146,13 @@ class TraceReader:
             yield from self._go_on(label, now, number, rest)
         elif label in self._fatal and number - self._fatal[label][0] > _PATIENCE:
             del self._fatal[label]
+
+    def _was_ignored(self, number: int, label: Rank | None) -> bool:
+        """Python said just before that it ignores it; each such line is about one traceback."""
+        said = [each for each in self._ignored.pop(label, []) if number - each <= _NEAR]
+        if said[1:]:
+            self._ignored[label] = said[1:]
+        return bool(said)
 
     def end(self) -> Iterator[Trace]:
         """The log ends: a reversed one is complete whenever it stops."""
