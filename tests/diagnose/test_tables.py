@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from supervisor.diagnose import signatures, taxonomy
-from supervisor.diagnose.scan.catalogue import catalogue
+from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
 from supervisor.model.verdict import Class, Retry
 
 _GOOD = '[[signature]]\nid = "a"\nrole = "root"\ncause = "segfault"\nweight = 0.5\nliterals = ["xyz"]\npattern = "x"\n'
@@ -88,16 +88,20 @@ def test_two_signatures_of_one_name_are_refused() -> None:
 
 
 def test_no_pattern_is_slow() -> None:
-    """A hostile line costs each pattern little: a line of 4000 characters is looked at by all of them in half a second."""
+    """A hostile line of 4000 characters costs no pattern more than 20 ms of the processor."""
     known = catalogue()
     lines = ["srun: error: " + "a" * 4000, "Xid (PCI:" + "0" * 4000, "File: " * 600 + "Error", " OSError" * 500 + "Xid"]
-    for line in lines:
-        for index in range(len(known.signatures)):
-            known.search(index, "", "any")  # compiled before the clock runs
-        began = time.perf_counter()
-        for index in range(len(known.signatures)):
-            known.search(index, line, "any")
-        assert time.perf_counter() - began < 0.5, line[:20]
+    for index, signature in enumerate(known.signatures):
+        known.search(index, "", "any")  # compiled before the clock runs
+        for line in lines:
+            took = min(_processor_s(known, index, line) for _ in range(2))
+            assert took < 0.02, (signature.id, line[:20])
+
+
+def _processor_s(known: Catalogue, index: int, line: str) -> float:
+    began = time.process_time()
+    known.search(index, line, "any")
+    return time.process_time() - began
 
 
 def test_the_tables_are_part_of_the_package() -> None:

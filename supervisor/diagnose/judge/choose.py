@@ -41,6 +41,11 @@ def choose(case: Case) -> Finding | None:
     return max(echoes, key=lambda one: one.weight) if echoes else None
 
 
+def _by_time(one: Finding) -> tuple[int, float, tuple[int, int]]:
+    """The earlier second first; within one, whose time may be that of the line before, the surer finding."""
+    return int(one.began or 0.0), -one.weight, one.order
+
+
 def strength(findings: Iterable[Finding]) -> dict[str, float]:
     """How sure each cause is by all findings: independent sources (ranks, kernel, counters, Slurm) add up."""
     best: dict[str, dict[str, float]] = defaultdict(dict)
@@ -66,7 +71,7 @@ def _fault(case: Case) -> Finding | None:
     close = [one for one in faults if sure[family(one.cause)] >= best - _CLOSE and one.weight >= best - 2 * _CLOSE]
     timed = [one for one in close if one.began is not None]
     untimed = [one for one in close if one.began is None]
-    first = min(timed, key=lambda one: (one.began or 0.0, one.order)) if timed else None
+    first = min(timed, key=_by_time) if timed else None
     if first is not None:
         first = _much_earlier(faults, sure, best, first) or first
     other = max(untimed, key=lambda one: (one.weight, -one.order[0], -one.order[1])) if untimed else None

@@ -20,7 +20,7 @@ _WELL: Final = re.compile(
     re.IGNORECASE,
 )
 _DONE: Final = re.compile(
-    r"^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
+    r"^End$|^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
     rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))",
     re.IGNORECASE,
 )

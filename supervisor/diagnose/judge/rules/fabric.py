@@ -35,6 +35,13 @@ def first_collective(case: Case) -> None:
     case.change(lambda one: one in failed, role="root", scope="job", cause="fabric_misconfigured", weight=0.82)
 
 
+def no_peer_reached(case: Case) -> None:
+    """Peers' addresses are refused on several nodes before any step: a rule or a route is missing, none went stale."""
+    told = case.of("fabric_peer_address_stale")
+    if len({case.node_of(one) for one in told} - {None}) >= _SEVERAL and not case.made_progress:
+        case.change(lambda one: one in told, cause="fabric_misconfigured", scope="job", weight=0.84)
+
+
 def virtual_interface(case: Case) -> None:
     """NCCL chose a container's bridge, which no other host reaches, and the ranks could not connect."""
     chosen = case.known("nccl_virtual_interface")
@@ -86,7 +93,9 @@ def links(case: Case) -> None:
     told = [one for one in case.roots() if one.cause in _LINKS and one.is_line]
     if not told:
         return
-    trouble = [one.began for one in case.findings if one.scope == "peer" and one.began is not None]
+    trouble = [
+        one.began for one in case.findings if (one.scope == "peer" or one.has("timeout")) and one.began is not None
+    ]
     first = min(trouble) if trouble else None
     for one in told:
         if first is not None and one.time is not None and not -_NEAR_S <= first - one.time <= _NEAR_S:
@@ -116,6 +125,8 @@ def timeouts(case: Case) -> None:
     waited = case.marked("timeout")
     if not waited or any(one.weight >= _SURE for one in case.faults()):
         return
+    if _stopped_itself(case, waited):
+        return
     absent = _absent(case, waited)
     busy = [
         one for one in case.marked("saving", "evaluating", "loading") if one.rank in {0, None} or one.rank in absent
@@ -133,11 +144,31 @@ def timeouts(case: Case) -> None:
     case.change(lambda one: one is first, cause="nccl_timeout_unattributed", weight=0.4, rank=rank, node=node)
 
 
+def _stopped_itself(case: Case, waited: list[Finding]) -> bool:
+    """A rank's own monitor shot it before any collective had timed out: it was alive and busy with something."""
+    shot = [one for one in case.findings if one.cause == "watchdog_self_abort"]
+    if not shot:
+        return False
+    first = min(shot, key=lambda one: (one.time is None, one.time or 0.0, one.order))
+    others = [one for one in waited if one.cause != "watchdog_self_abort" and one.rank != first.rank]
+    if any(one.time is not None and first.time is not None and one.time < first.time for one in others):
+        return False
+    case.change(lambda one: one is first, role="root", weight=0.64)
+    return True
+
+
 def _works_alone(case: Case, absent: list[Rank], waited: list[Finding]) -> bool:
     """The first rank wrote on while the others had been waiting for it for a while: it was busy, not gone."""
     begins = [one.began for one in waited if one.began is not None]
     logs = [one for one in case.scanned if one.log.rank == 0 and one.last is not None and not one.last.lacks]
-    if Rank(0) not in absent or not begins or not logs or logs[0].last is None:
+    if Rank(0) not in absent:
+        return False
+    prepares = [one for one in case.findings if one.cause == "rank0_long_work_timeout"]
+    if prepares:
+        # The very first barrier ran out, and the first rank is the one that did not come: it still prepares something.
+        case.change(lambda one: one is prepares[0], role="root", scope="job", weight=0.68, rank=Rank(0), node=None)
+        return True
+    if not begins or not logs or logs[0].last is None:
         return False
     if logs[0].last.seconds - min(begins) < _ALONE_S:
         return False
