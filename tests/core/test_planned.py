@@ -283,6 +283,32 @@ def test_a_successor_of_a_cancelled_run_is_cancelled() -> None:
     assert not world.finish.handed_over
 
 
+@pytest.mark.parametrize("state", ["NODE_FAIL", "COMPLETING"])
+def test_a_dead_node_that_ends_the_job_leaves_the_successor(state: str) -> None:
+    """Slurm marks the node DOWN that the run is just being resubmitted for; its SIGTERM is no person's."""
+    world = World().start().progress(5).kill(node(3))
+    while world.state.stage is not Stage.SUBMITTING:
+        world.answer()
+    world.slurm, world.down = JobFacts(job_id=JobId("17"), state=state, requeue=False), {node(3)}
+    world.term().settle()
+    assert not world.given(CancelJob)
+    assert world.finish is not None
+    assert world.finish.handed_over
+    assert "job 19 goes on with the run" in world.said
+
+
+def test_a_dead_node_leaves_a_successor_that_is_heard_of_late() -> None:
+    """The answer of sbatch comes when the job is over already, and nothing speaks against the successor."""
+    world = World().start().progress(5).kill(node(3))
+    while world.state.stage is not Stage.SUBMITTING:
+        world.answer()
+    world.slurm = JobFacts(job_id=JobId("17"), state="NODE_FAIL", requeue=False)
+    world.silent_hands = {Submit}
+    world.term().run(100)
+    world.send(Submitted(at=world.at, outcome="accepted", job_id=JobId("99")))
+    assert not world.given(CancelJob)
+
+
 def test_a_successor_that_is_heard_of_after_the_end_is_cancelled_too() -> None:
     """The answer of sbatch comes when the job is over already."""
     world = World().start().progress(5).kill(node(3))

@@ -3,7 +3,7 @@
 import pytest
 
 from supervisor.core.events import AgentSilent, AttemptStarted, KeeperReported
-from supervisor.core.instructions import Finish, LaunchAttempt, ProbeNode, Shrink
+from supervisor.core.instructions import Collect, Finish, LaunchAttempt, ProbeNode, Shrink
 from supervisor.core.machine import replay
 from supervisor.core.state import Stage
 from supervisor.core.summary import carried
@@ -37,6 +37,20 @@ def test_a_killed_supervisor_goes_on_from_its_log(last: Stage) -> None:
         assert world.state.stage is Stage.RUNNING
         expected = nodes(1, 2, 3) if last in {Stage.PREPARING, Stage.LAUNCHING, Stage.RUNNING} else nodes(1, 2, 4)
         assert world.launches[-1].nodes == expected
+
+
+def test_evidence_that_kills_each_supervisor_is_left_alone() -> None:
+    """It uses up the memory, say: the third supervisor that finds the question open decides without its answer."""
+    world = World().start().progress(5).exit(1)
+    world.silent_hands = {Collect}
+    for _ in range(3):
+        world.settle().restart()
+    world.silent_hands = set()
+    asked = len(world.given(Collect))
+    world.settle()
+    assert len(world.given(Collect)) == asked == 3
+    assert world.state.stage is Stage.RUNNING
+    assert world.records[0].verdict.cause == "unattributed"
 
 
 def test_the_log_gives_the_same_state() -> None:

@@ -218,6 +218,20 @@ def test_a_standstill_of_a_second_must_have_been_seen(roster: Roster) -> None:
     assert _stalled_after(roster, is_asked=False) == 1.5
 
 
+def test_ranks_that_go_on_without_a_dead_one_have_the_full_time(roster: Roster) -> None:
+    """Tasks that need not each other: one has died long ago, and the others pause for more than their usual time."""
+    for second in range(1, 6):
+        _second(roster, float(second), *_four(10 * second))
+    roster.rank_failed(5.25, rank=Rank(3), node=_N2)
+    told = []
+    for second in range(6, 41):
+        living = min(second, 30)
+        ranks = [*_four(10 * living)[:3], _beat(3, step=50, count=50, is_alive=False)]
+        _second(roster, float(second), *ranks)
+        told += [(event, second) for event in roster.tick(second + 0.1, stall_s=5.0) if isinstance(event, Stalled)]
+    assert [second for _, second in told] == [35]
+
+
 @pytest.mark.parametrize("phase", ["checkpoint", "eval", "setup", "idle"])
 def test_a_rank_that_saves_has_the_full_time(roster: Roster, phase: str) -> None:
     """It may be in the midst of something that takes its own time, whoever has died."""

@@ -6,6 +6,12 @@ _TRAIN: Final = "[rank{rank}]: 2026-03-01 10:00:{second:02d} step {step} loss 2.
 _STEPS: Final = "".join(_TRAIN.format(rank=0, second=n, step=100 + n) for n in range(3))
 _CUDA: Final = "RuntimeError: CUDA error: {what}\n"
 
+_BEATS: Final = (
+    '[{{"type": "beats", "node": "n1", "at": 1.0, "attempt": 1, "ranks": [{{"rank": 0, "pid": 1, "step": 9, "phase": "step", '
+    '"count": 9, "age_s": {age}, "is_alive": true}}, {{"rank": 1, "pid": 2, "step": 10, "phase": "step", "count": 9, '
+    '"age_s": {other}, "is_alive": true}}]}}]'
+)
+
 SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "an Xid on a node of somebody else": (
         "python_exception",
@@ -230,6 +236,30 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "ranks/0.log": _STEPS,
             "slurm.log": "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-03-01T16:00:00 DUE TO TIME LIMIT ***\n",
             "slurm.json": '{"state": "TIMEOUT", "exit_code": "0:0"}',
+        },
+    ),
+    "ids out of range on every rank before any step": (
+        "vocab_mismatch",
+        {
+            f"ranks/{rank}.log": f"[rank{rank}]: IndexKernel.cu:93: operator(): block: [0,0,0] Assertion `index < sizes[i]` failed.\n"
+            f"[rank{rank}]: while looking up token embeddings\n[rank{rank}]: IndexError: token id 50300 is out of range\n"
+            + f"[rank{rank}]: "
+            + _CUDA.format(what="device-side assert triggered")
+            for rank in (0, 1)
+        },
+    ),
+    "ranks that lived and stood still until the time limit": (
+        "deadlock",
+        {
+            "beats.json": _BEATS.format(age=7200, other=7201),
+            "slurm.log": "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-03-01T16:00:00 DUE TO TIME LIMIT ***\n",
+        },
+    ),
+    "a hang whose line names no rank": (
+        "deadlock",
+        {
+            "beats.json": _BEATS.format(age=900, other=30),
+            "slurm.log": "monitor: no output for 45 min, cancelling job\n",
         },
     ),
 }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from supervisor.diagnose.engine import diagnose
@@ -9,6 +10,7 @@ from supervisor.diagnose.reading.folder import read_bundle
 from supervisor.errors import PayloadRefused
 from supervisor.ledger import bounds
 from supervisor.ledger.bounds import Entry, Limits, enforce, plan
+from supervisor.ledger.packing import pack
 from supervisor.model.ids import JobId
 
 _JOB = JobId("12")
@@ -58,6 +60,24 @@ def test_a_packed_bundle_is_the_same_evidence(run: Path) -> None:
     assert (found.facts, found.places, found.nodes) == (before.facts, before.places, before.nodes)
     assert diagnose(found) == verdict
     assert verdict.cause == "cuda_oom"
+
+
+def test_a_pack_that_was_broken_off_loses_nothing(run: Path) -> None:
+    """Killed while the parts went: what is packed already stays, beside what is packed now."""
+    whole = {name: text.encode() for name, text in _PARTS.items()}
+    folder = run / "incidents/001"
+    pack(folder, ("facts.json", "job.log"))
+    enforce(run, _JOB, now=0.0, limits=Limits(files=8))
+    assert _names(folder) == ["bundle.json", "feedback.json", "verdict.json"]
+    found = msgspec.json.decode((folder / "bundle.json").read_bytes(), type=dict[str, str])
+    assert {name: text.encode() for name, text in found.items()} == whole
+
+
+def test_a_torn_pack_is_replaced(run: Path) -> None:
+    """What cannot be read is no evidence, and holds nothing up."""
+    (run / "incidents/001/bundle.json").write_text("{")
+    enforce(run, _JOB, now=0.0, limits=Limits(files=9))
+    assert set(msgspec.json.decode((run / "incidents/001/bundle.json").read_bytes())) == set(_PARTS)
 
 
 def test_only_as_many_as_needed_are_packed() -> None:

@@ -1,7 +1,7 @@
 """All that is known of one interruption, on one clock and with every rank in its place: what the rules look at."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -59,11 +59,13 @@ class Case:
         """Findings of these signatures."""
         return [one for one in self.findings if one.signature in signatures]
 
-    def change(self, which: Callable[[Finding], bool], **changes: object) -> int:
-        """Replace the findings that fit; returns how many."""
+    def change(self, which: Callable[[Finding], bool] | Collection[Finding], **changes: object) -> int:
+        """Replace the findings that fit, or that are named; returns how many."""
+        # Of a job with thousands of ranks there are as many findings, and a list of them takes long to be searched.
+        fits = which if callable(which) else frozenset(which).__contains__
         count = 0
         for index, one in enumerate(self.findings):
-            if which(one):
+            if fits(one):
                 self.findings[index] = replace(one, **changes)  # type: ignore[arg-type]  # fields of Finding
                 count += 1
         return count

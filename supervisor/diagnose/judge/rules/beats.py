@@ -19,14 +19,14 @@ def waited_for(case: Case) -> None:
         return
     best = max(hangs, key=lambda one: (one.role == "root", one.weight))
     if best.rank is None:
-        case.change(lambda one: one in named, role=best.role, cause=best.cause, weight=max(best.weight - _LESS, 0.1))
+        case.change(named, role=best.role, cause=best.cause, weight=max(best.weight - _LESS, 0.1))
 
 
 def still_until_the_limit(case: Case) -> None:
     """Ranks that live and had not moved for an hour when the time limit came had hung."""
     limits = case.of("walltime")
     if limits and case.known(STILL) and not case.faults():
-        case.change(lambda one: one in limits, cause="deadlock", weight=0.6)
+        case.change(limits, cause="deadlock", weight=0.6)
 
 
 def _naming(case: Case) -> list[Finding]:

@@ -22,7 +22,7 @@ def other_nodes_shards(case: Case) -> None:
     nodes = {case.node_of(one) or one.rank for one in local}
     different = {tuple(_SHARD.findall(one.text)) for one in local}
     if len(nodes) >= _SEVERAL and len(different) >= _SEVERAL:
-        case.change(lambda one: one in local, role="root", cause="checkpoint_not_shared", weight=0.9)
+        case.change(local, role="root", cause="checkpoint_not_shared", weight=0.9)
 
 
 def other_layout(case: Case) -> None:
@@ -30,7 +30,7 @@ def other_layout(case: Case) -> None:
     missing = [one for one in case.of("checkpoint_incomplete", "file_not_found") if _is_missing_shard(one)]
     own = [one for one in missing if one.rank is not None and _is_own(one)]
     if len({one.rank for one in own}) >= _SEVERAL and not case.earlier and not case.marked("saving"):
-        case.change(lambda one: one in missing, cause="checkpoint_config_mismatch", weight=0.8)
+        case.change(missing, cause="checkpoint_config_mismatch", weight=0.8)
 
 
 def _is_own(one: Finding) -> bool:

@@ -32,14 +32,14 @@ def first_collective(case: Case) -> None:
     ranks = {one.rank if one.rank is not None else one.node for one in failed}
     if len(ranks) < _SEVERAL or case.made_progress or case.of("node_unreachable", *_LINKS):
         return
-    case.change(lambda one: one in failed, role="root", scope="job", cause="fabric_misconfigured", weight=0.82)
+    case.change(failed, role="root", scope="job", cause="fabric_misconfigured", weight=0.82)
 
 
 def no_peer_reached(case: Case) -> None:
     """Peers' addresses are refused on several nodes before any step: a rule or a route is missing, none went stale."""
     told = case.of("fabric_peer_address_stale")
     if len({case.node_of(one) for one in told} - {None}) >= _SEVERAL and not case.made_progress:
-        case.change(lambda one: one in told, cause="fabric_misconfigured", scope="job", weight=0.84)
+        case.change(told, cause="fabric_misconfigured", scope="job", weight=0.84)
 
 
 def virtual_interface(case: Case) -> None:
@@ -47,7 +47,7 @@ def virtual_interface(case: Case) -> None:
     chosen = case.known("nccl_virtual_interface")
     failed = [one for one in case.findings if one.role != "context" and _UNREACHED.search(one.text)]
     if chosen and failed and not case.made_progress:
-        case.change(lambda one: one in chosen, role="root", scope="job", cause="fabric_misconfigured", weight=0.84)
+        case.change(chosen, role="root", scope="job", cause="fabric_misconfigured", weight=0.84)
 
 
 def one_host_refuses(case: Case) -> None:
@@ -60,7 +60,7 @@ def one_host_refuses(case: Case) -> None:
     if len(odd) == 1 and told:
         node = next(iter(odd))
         case.change(
-            lambda one: one in told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88
+            told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88
         )
 
 
@@ -75,7 +75,7 @@ def uneven(case: Case) -> None:
     ended = [one for one in case.findings if one.cause == "uneven_inputs"]
     waited = case.marked("timeout")
     if ended and waited and {one.rank for one in waited} - {one.rank for one in ended} and not case.faults():
-        case.change(lambda one: one in ended, role="root", weight=0.86)
+        case.change(ended, role="root", weight=0.86)
 
 
 def mismatch(case: Case) -> None:
@@ -114,10 +114,10 @@ def many_pairs(case: Case) -> None:
     writers = {case.node_of(one) for one in failed} - {None}
     accused = Counter(node for one in failed for node in case.accused_by(one))
     if len(writers) >= _MANY and (not accused or len(accused) >= _MANY):
-        case.change(lambda one: one in failed, role="root", scope="job", cause="switch_failure", weight=0.6)
+        case.change(failed, role="root", scope="job", cause="switch_failure", weight=0.6)
     elif accused:
         node = accused.most_common(1)[0][0]
-        case.change(lambda one: one in failed, role="root", cause="link_fault", weight=0.6, node=node, rank=None)
+        case.change(failed, role="root", cause="link_fault", weight=0.6, node=node, rank=None)
 
 
 def timeouts(case: Case) -> None:

@@ -118,7 +118,7 @@ def slow_explains(case: Case) -> None:
     if slow and told:
         best = max(slow, key=lambda one: one.weight)
         case.change(lambda one: one is best, role="root", weight=0.86)
-        case.change(lambda one: one in told, role="echo")
+        case.change(told, role="echo")
 
 
 def alone_and_sudden(case: Case) -> None:
@@ -128,7 +128,7 @@ def alone_and_sudden(case: Case) -> None:
     ranks = {one.rank for one in vague}
     if not vague or others or len(ranks) > 1 or not case.made_progress:
         return
-    case.change(lambda one: one in vague, cause="gpu_unknown_failure", weight=0.72)
+    case.change(vague, cause="gpu_unknown_failure", weight=0.72)
 
 
 def _is_near(one: Finding, other: Finding) -> bool:

@@ -49,4 +49,4 @@ def checked_good(case: Case) -> None:
     if not good or not re.search(r"shard|\.tar|\.parquet|\.json|file|sample", good, re.IGNORECASE):
         return
     told = [one for one in case.roots() if one.cause in _READ or one.cause == "python_exception"]
-    case.change(lambda one: one in told, cause="library_version_incompat", weight=0.74)
+    case.change(told, cause="library_version_incompat", weight=0.74)

@@ -100,7 +100,7 @@ def one_switch(case: Case) -> None:
             time=told[0].time,
         )
     )
-    case.change(lambda one: one in told, role="echo")
+    case.change(told, role="echo")
 
 
 def one_node_differs(case: Case) -> None:
@@ -110,7 +110,7 @@ def one_node_differs(case: Case) -> None:
     ranks = {one.rank for one in told}
     others = {rank for rank, place in case.places.items() if place.node not in nodes} - ranks
     if len(nodes) == 1 and None not in nodes and len(ranks) >= _SEVERAL and others and len(case.nodes) >= _SEVERAL:
-        case.change(lambda one: one in told, cause="node_misconfigured", weight=0.86)
+        case.change(told, cause="node_misconfigured", weight=0.86)
 
 
 def one_rack(case: Case) -> None:

@@ -23,21 +23,21 @@ def finished(case: Case) -> None:
     before = [one for one in case.faults() if one.cause not in _WAITED and done and _is_before(one, done[0])]
     after = [one for one in case.faults() if done and not _is_before(one, done[-1])]
     if (before and _ended_badly(case)) or any(_is_next_step(one, case) for one in after):
-        case.change(lambda one: one in done, role="context", cause="")  # only a part of the job was done then
+        case.change(done, role="context", cause="")  # only a part of the job was done then
         return
     if not done:
         return
-    case.change(lambda one: one in before, role="context")  # it went on to its end all the same, and that was good
+    case.change(before, role="context")  # it went on to its end all the same, and that was good
     is_stopped = any(one.cause == "user_stop" for one in case.roots())
     waited = [one for one in case.marked("timeout") if not _is_before(one, done[0])]
     later = [one for one in case.faults() if not _is_before(one, done[0])]
-    case.change(lambda one: one in later, role="echo")
+    case.change(later, role="echo")
     if waited:
         first = waited[0].order
         hang = {"role": "root", "scope": "job", "cause": "post_fit_collective_hang", "weight": 0.85}
         case.change(lambda one: one.order == first and one.has("timeout"), **hang)
     elif not is_stopped:
-        case.change(lambda one: one in done, role="root", cause="completed", weight=0.95)
+        case.change(done, role="root", cause="completed", weight=0.95)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
 
 
@@ -57,7 +57,7 @@ def did_not_move(case: Case) -> None:
     if any(one.weight >= 0.5 for one in case.faults() if one.cause not in _WAITED):  # noqa: PLR2004 - more than a guess
         return
     odd = [one for one in case.findings if one.signature == "stack_not_in_collective"]
-    case.change(lambda one: one in odd, role="root", weight=0.74)
+    case.change(odd, role="root", weight=0.74)
     case.change(lambda one: one is ended[0], role="root", scope="job", cause="deadlock", weight=0.6 if odd else 0.7)
 
 

@@ -83,7 +83,7 @@ def asserts(case: Case) -> None:
         return
     ranks = {one.rank for one in [*told, *texts]}
     if len(ranks) == 1 and case.made_progress and not case.of("vocab_mismatch"):
-        case.change(lambda one: one in told, cause="label_or_token_out_of_range", weight=0.8)
+        case.change(told, cause="label_or_token_out_of_range", weight=0.8)
 
 
 def out_of_range_from_the_start(case: Case) -> None:
@@ -94,7 +94,7 @@ def out_of_range_from_the_start(case: Case) -> None:
         return
     ranks = {one.rank for one in [*told, *texts] if one.rank is not None}
     if not case.made_progress or (len(ranks) > 1 and 2 * len(ranks) >= len(case.ranks)):
-        case.change(lambda one: one in told, cause="vocab_mismatch", weight=0.8)
+        case.change(told, cause="vocab_mismatch", weight=0.8)
 
 
 def _is_assertion(one: Finding) -> bool:

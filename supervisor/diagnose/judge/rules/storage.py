@@ -55,7 +55,7 @@ def silent_registry(case: Case) -> None:
     pulls = case.of("container_pull_failed")
     silent = [one for one in case.findings if one.cause == "remote_service_unreachable" or _SILENT.search(one.text)]
     if pulls and silent and not any(_ANSWERED.search(one.text) for one in case.findings):
-        case.change(lambda one: one in pulls, role="echo")
+        case.change(pulls, role="echo")
         first = silent[0]
         case.change(lambda one: one is first, role="root", cause="remote_service_unreachable", weight=0.88, scope="job")
 
@@ -82,7 +82,7 @@ def stale_cache(case: Case) -> None:
     stale = [one for one in case.findings if _is_stale(one)]
     if not stale or case.of("shared_fs_outage") or not all(_CACHE.search(one.text) for one in stale):
         return
-    case.change(lambda one: one in stale, role="root", cause="cache_lock_race", weight=0.86)
+    case.change(stale, role="root", cause="cache_lock_race", weight=0.86)
 
 
 def is_local_path(path: str) -> bool:
