@@ -52,7 +52,7 @@ def command(
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     catalogue = site_catalogue(packs)
     good = _good(against) if against else None
-    code = ExitCode.OK
+    code, gap = ExitCode.OK, ""
     for path in _expanded(paths):
         try:
             verdict = diagnose(read_bundle(path), catalogue, good)
@@ -60,13 +60,20 @@ def command(
             print(_refusal(path, exc), file=sys.stderr)
             code = ExitCode.FAILED
             continue
-        answer = _json(path, verdict) if as_json else screen(verdict, path, wrong=how_to_correct(path))
+        answer = _json(path, verdict) if as_json else gap + _screen(path, verdict)
+        gap = "\n"
         print(without_secrets(answer, as_json=as_json) if redact else answer)
         for part in verdict.unread:
             print(f"supervise: left out: {part}", file=sys.stderr)
         if verdict.cause == UNATTRIBUTED and code is ExitCode.OK:
             code = ExitCode.UNKNOWN
     ctx.exit(code)
+
+
+def _screen(path: Path, verdict: Verdict) -> str:
+    """An empty file is told only where nothing beside it gave a verdict."""
+    is_empty = verdict.cause == UNATTRIBUTED and path.is_file() and not path.stat().st_size
+    return screen(verdict, path, is_empty=is_empty, wrong=how_to_correct(path))
 
 
 def _expanded(paths: tuple[str, ...]) -> Iterator[Path]:

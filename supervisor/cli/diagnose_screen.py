@@ -1,15 +1,20 @@
-"""A verdict for a person: the conclusion first, then the proof."""
+"""A verdict for a person: the conclusion first, then the proof. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class, Evidence, Retry, Verdict
+from supervisor.report.words import one_line
 
 _ROWS: Final = 3
 _KINDS: Final = 4
 _WIDTH: Final = 140
+_NODES: Final = 4
+_EXCLUDED: Final = 16
+_PATH: Final = 4096
+_ASK_SLURM: Final = "`sacct -j JOBID -o JobID,State,ExitCode,NodeList` says how Slurm saw it end"
 _RERUN: Final = {
     Retry.YES: "A rerun can succeed without a change.",
     Retry.ONCE: "One rerun is worth a try; the same again needs a person.",
@@ -17,60 +22,100 @@ _RERUN: Final = {
     Retry.SKIP: "A rerun can succeed if it leaves these data out.",
     Retry.NEVER: "Nothing is to be rerun.",
 }
+_HOW: Final = {
+    "back off": "A rerun after a while can succeed.",
+    "roll back": "A rerun from an older checkpoint can succeed.",
+}
+"""What a rerun must do beside running again, as the table of causes calls it."""
 
 
-def screen(verdict: Verdict, path: Path, *, wrong: str = "") -> str:
-    """The lines to print: at most a dozen. `wrong`: what to type where the verdict is not true."""
+def screen(verdict: Verdict, path: Path, *, is_empty: bool = False, wrong: str = "") -> str:
+    """The lines to print: at most a dozen. `is_empty`: there was nothing to read. `wrong`: what to type if it is."""
+    shown = {role: [one for one in verdict.evidence if one.role == role] for role in ("root", "context", "echo")}
+    rows = [
+        *_what(verdict, [*shown["root"][:_ROWS], *shown["context"][:_ROWS]]),
+        *_proof("proof", shown["root"]),
+        *_proof("context", shown["context"]),
+        *_noise(verdict, shown["echo"]),
+        *([_row("changed", verdict.changed.text)] if verdict.changed is not None else []),
+        *_next(verdict, is_empty=is_empty),
+        _row("of", str(path), width=_PATH),
+    ]
     end = [f"Wrong? {wrong}   (stays on this site)"] if wrong else []
-    return "\n".join([_conclusion(verdict), *_rows(verdict), _row("of", str(path)), *end])
+    return "\n".join([_conclusion(verdict), *rows, *end])
 
 
 def _conclusion(verdict: Verdict) -> str:
     if verdict.cls is Class.UNKNOWN:
-        return "unknown: not enough evidence for a verdict."
-    rerun = "Nothing to do." if verdict.cause == "completed" else _RERUN[verdict.retry]
-    how = cause(verdict.cause).row.how
-    rerun = f"{rerun[:-1]} ({how})." if how else rerun
-    return f"{verdict.cls}/{verdict.cause}{_where(verdict)} ({verdict.confidence:.2f}). {rerun}"
+        return f"unknown: not enough evidence for a verdict. {_RERUN[verdict.retry]}"
+    return f"{verdict.cls}/{verdict.cause}{_where(verdict)} (confidence {verdict.confidence:.2f}). {_rerun(verdict)}"
+
+
+def _rerun(verdict: Verdict) -> str:
+    if verdict.cause == "completed":
+        return "Nothing to do."
+    if verdict.exclude_nodes:
+        return f"A rerun without {'it' if len(verdict.exclude_nodes) == 1 else 'them'} can succeed."
+    if verdict.cls is Class.PLANNED and verdict.retry is Retry.YES:
+        return "Not a fault: submit it again to go on."
+    return _HOW.get(cause(verdict.cause).row.how) or _RERUN[verdict.retry]
 
 
 def _where(verdict: Verdict) -> str:
-    """` on rank 37, node not to blame`, ` on node003`, empty where nobody is named."""
-    if verdict.exclude_nodes:
-        return f" on {', '.join(verdict.exclude_nodes[:4])}, which should leave the job"
+    """` on rank 37, node not to blame`, ` on node003, which should leave the job`, empty where nobody is named."""
+    if gone := verdict.exclude_nodes:
+        return f" on {_nodes(gone)}, which should leave the job"
     ranks = verdict.blame.ranks
     rank = f" on rank {ranks[0]}" if ranks else ""
     more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
     return f"{rank}{more}, node not to blame" if rank else ""
 
 
-def _rows(verdict: Verdict) -> Iterator[str]:
-    yield _row("what", verdict.summary)
-    roots = [one for one in verdict.evidence if one.role == "root"]
-    echoes = [one for one in verdict.evidence if one.role == "echo"]
-    for index, one in enumerate(roots[:_ROWS]):
-        yield _row("proof" if index == 0 else "", _line(one))
-    for index, one in enumerate([one for one in verdict.evidence if one.role == "context"][:_ROWS]):
-        yield _row("context" if index == 0 else "", _line(one))
+def _nodes(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - _NODES} more" if len(nodes) > _NODES else ""
+    return ", ".join(nodes[:_NODES]) + more
+
+
+def _what(verdict: Verdict, shown: Sequence[Evidence]) -> Iterator[str]:
+    """The summary; its line of the log is left out where a row below shows it."""
+    words, _, line = verdict.summary.partition(": ")
+    is_shown = bool(line) and any(line in one.text for one in shown)
+    if verdict.cls is not Class.UNKNOWN or (line and not is_shown):
+        yield _row("what", words if is_shown else verdict.summary)
+
+
+def _proof(title: str, lines: Sequence[Evidence]) -> Iterator[str]:
+    for index, one in enumerate(lines[:_ROWS]):
+        yield _row("" if index else title, f"{one.source}  {one.text}")
+
+
+def _noise(verdict: Verdict, echoes: Sequence[Evidence]) -> Iterator[str]:
     if echoes:
         kinds = ", ".join(one.signature for one in echoes[:_KINDS])
         count = f"{verdict.echoes:,} lines follow" if verdict.echoes > 1 else "1 line follows"
         yield _row("noise", f"{count} from it: {kinds}")
-    if verdict.changed is not None:
-        yield _row("changed", verdict.changed.text)
-    if verdict.cls is Class.UNKNOWN:
-        yield _row(
-            "next",
-            "look at the end of the log; a folder of *.log, ranks/<rank>.log, kernel/<node>.log says more",
+
+
+def _next(verdict: Verdict, *, is_empty: bool) -> Iterator[str]:
+    """What to do, to be copied: never cut."""
+    if is_empty:
+        yield _row("next", f"nothing is in it: is this the job's output? {_ASK_SLURM}", width=_PATH)
+    elif verdict.cls is Class.UNKNOWN:
+        yield _row("next", f"read the end of the log; {_ASK_SLURM}", width=_PATH)
+    else:
+        advice = filter(None, (_exclude(verdict.exclude_nodes), cause(verdict.cause).row.next))
+        yield from (_row("" if index else "next", each, width=_PATH) for index, each in enumerate(advice))
+
+
+def _exclude(nodes: Sequence[str]) -> str:
+    if not nodes:
+        return ""
+    if len(nodes) > _EXCLUDED:
+        return (
+            f"leave these {len(nodes)} nodes out (`sbatch --exclude`, --json names them), and tell the administrators"
         )
-    elif advice := cause(verdict.cause).row.next:
-        yield _row("next", advice)
+    return f"`sbatch --exclude={','.join(nodes)}`, and tell the administrators"
 
 
-def _line(one: Evidence) -> str:
-    return f"{one.source}  {one.text}"
-
-
-def _row(title: str, text: str) -> str:
-    text = " ".join(text.split())
-    return f"  {title:<9}  {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
+def _row(title: str, text: str, *, width: int = _WIDTH) -> str:
+    return f"  {title:<9}  {one_line(text, width)}"

@@ -28,7 +28,7 @@ from supervisor.version import VERSION
         "replay tells whether today's rules agree. --list shows all corrections that are known here, or those of RUN."
     ),
 )
-@click.option("--cause", help="cause of the taxonomy, as verdicts name them")
+@click.option("--cause", help="cause of the taxonomy, as verdicts name them; '?' lists all")
 @click.option("--class", "cls", help="its class, as a check; a cause has only one")
 @click.option("--node", "nodes", multiple=True, metavar="NODE", help="who was to blame; may be given several times")
 @click.option("--note", default="", help="one sentence for those who read it later")

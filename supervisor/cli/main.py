@@ -17,7 +17,10 @@ COMMANDS: Final = {
     "status": ("status", "how a run is doing"),
     "list": ("list_runs", "the runs that are known here, living and ended"),
     "report": ("report", "incidents of many runs, with their times"),
-    "diagnose": ("diagnose", "what a log, or a folder of logs of one job, says about a failure"),
+    "diagnose": (
+        "diagnose",
+        "what a log, or a folder with the logs of one job, says about a failure: supervise diagnose slurm-81234.out",
+    ),
     "replay": ("replay", "what today's rules say of a run's incidents: supervise replay 81234"),
     "feedback": ("feedback", "say what an interruption really was: supervise feedback 81234 --cause cuda_oom"),
 }

@@ -43,10 +43,10 @@ def _acts(run: RunFile) -> str:
     limits = [
         f"at most {settings.max_restarts} restarts",
         f"{settings.max_restarts_without_progress} in a row without progress",
-        f"{settings.max_lost_share:.0%} of the node-hours",
+        f"at most {settings.max_lost_share:.0%} of the node-hours lost",
     ]
     acts = f"acts on node, network and GPU faults by running the script again from line 1 ({', '.join(limits)})"
-    return f"{acts}; stops on faults of the program.{_spares(run)}"
+    return f"{acts}; stops on faults of the program (one that may be chance gets one more try).{_spares(run)}"
 
 
 def _spares(run: RunFile) -> str:

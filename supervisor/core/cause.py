@@ -51,6 +51,17 @@ def is_requeued_by_slurm(state: State) -> bool:
     return job is None or job.requeue
 
 
+def is_successor_unwanted(state: State) -> bool:
+    """Whether a successor that was submitted before this SIGTERM must go: without a positive cause it must.
+
+    A dead node is reason enough for one, unless Slurm starts the job again itself, or nobody knows.
+    """
+    cause = state.term.cause if state.term else ""
+    if cause == "node_failure" and state.slurm.job is not None:
+        return state.slurm.job.requeue
+    return cause not in POSITIVE
+
+
 def _by_facts(job: JobFacts | None) -> str:
     if job is None:
         return ""

@@ -4,7 +4,7 @@ from typing import Final
 
 from supervisor.core import incident
 from supervisor.core.accounting import with_restart
-from supervisor.core.cause import POSITIVE
+from supervisor.core.cause import is_successor_unwanted
 from supervisor.core.end import finish
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
@@ -186,7 +186,8 @@ def _open_for_bad_nodes(turn: Turn) -> None:
 def _submitted_too_late(turn: Turn, event: Submitted) -> None:
     """The answer comes after the end. A run that a person cancelled has no successor."""
     term, last = turn.state.term, turn.state.finish
-    is_unwanted = term is not None and term.cause not in POSITIVE and last is not None and not last.handed_over
+    is_over = term is not None and last is not None and not last.handed_over
+    is_unwanted = is_over and is_successor_unwanted(turn.state)
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
         turn.set(submitted=event.job_id, unwanted=event.job_id)
         turn.do(CancelJob(job_id=event.job_id))

@@ -6,13 +6,27 @@ import msgspec
 
 from supervisor.core.accounting import booked
 from supervisor.core.instructions import KeepRecord
-from supervisor.core.state import Incident
+from supervisor.core.state import Attempt, Incident
 from supervisor.core.turn import Turn
+from supervisor.core.wording import ended_by
 from supervisor.model.ids import AttemptNo, IncidentNo, NodeName
 from supervisor.model.records import IncidentRecord, Split
-from supervisor.model.verdict import Class, Verdict
+from supervisor.model.verdict import Class, Retry, Verdict
 
 PENDING = Verdict(cls=Class.UNKNOWN, cause="unattributed", confidence=0.0, summary="not diagnosed yet")
+
+
+def no_verdict(attempt: Attempt) -> Verdict:
+    """What stands in for a verdict that nobody gives."""
+    how = f"it ended with {ended_by(attempt.exit.code, attempt.exit.signal)}" if attempt.exit else "it stands still"
+    return Verdict(
+        cls=Class.UNKNOWN,
+        cause="unattributed",
+        confidence=0.0,
+        summary=f"attempt {attempt.number} failed ({how}) and the evidence could not be gathered in time",
+        retry=Retry.ONCE,
+        fingerprint="unattributed",
+    )
 
 
 def open_incident(turn: Turn, *, evidence_at: float, lost: tuple[NodeName, ...] = ()) -> None:

@@ -7,7 +7,7 @@ also takes back a successor that was submitted just before.
 from typing import Final
 
 from supervisor.core import handover, incident
-from supervisor.core.cause import POSITIVE, SIGTERM, WORDS, find_cause, is_requeued_by_slurm
+from supervisor.core.cause import POSITIVE, SIGTERM, WORDS, find_cause, is_requeued_by_slurm, is_successor_unwanted
 from supervisor.core.deadlines import leaving_s
 from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen, Requeued, SignalReceived, SlurmReported, Submitted
@@ -134,7 +134,7 @@ def settle(turn: Turn) -> None:
     if _goes_on(turn) and not term.is_submitted:
         _submit(turn)
         return
-    if term.cause not in POSITIVE:
+    if is_successor_unwanted(turn.state):
         handover.take_back(turn)
     attempt = turn.state.attempt
     if attempt is not None and attempt.is_live and (attempt.is_started or attempt.is_stopping):

@@ -19,6 +19,8 @@ _ANSWER_S: Final = 900.0
 on for hours."""
 _STOPS: Final = 3
 """Orders to stop with proof, each with a deadline of its own, before the proof is given up."""
+_COLLECTS: Final = 3
+"""Supervisors that gather the evidence of one incident, before it is left alone: it may be what kills them."""
 
 
 def interrupted(turn: Turn, *, evidence_at: float, lost: tuple[NodeName, ...] = ()) -> None:
@@ -133,7 +135,7 @@ def late(turn: Turn) -> None:
     if turn.state.stage is Stage.COLLECTING:
         turn.change_incident(is_slurm_asked=True)
         if not turn.incident.is_diagnosed:
-            incident.diagnosed(turn, _no_verdict(turn))
+            incident.diagnosed(turn, incident.no_verdict(turn.attempt))
         act_if_known(turn)
     elif turn.attempt.is_gone:
         _stop_again(turn, "the keeper does not say how the script ended")
@@ -144,11 +146,20 @@ def late(turn: Turn) -> None:
 def ask_again(turn: Turn) -> None:
     """After a takeover: what was asked for in this stage is asked again."""
     if turn.state.stage is Stage.COLLECTING:
-        turn.enter(Stage.COLLECTING)
-        turn.change_incident(is_diagnosed=False, is_slurm_asked=False)
-        _ask(turn)
+        _collect_again(turn)
     else:
         order_stop(turn)
+
+
+def _collect_again(turn: Turn) -> None:
+    tries = turn.state.tries + 1
+    turn.enter(Stage.COLLECTING)
+    turn.set(tries=tries)
+    turn.change_incident(is_diagnosed=False, is_slurm_asked=False)
+    if tries < _COLLECTS:
+        _ask(turn)
+    else:
+        late(turn)
 
 
 def order_stop(turn: Turn) -> None:
@@ -285,16 +296,3 @@ def _last_words(turn: Turn) -> str:
     record = turn.incident.record
     summary = f", {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
     return f"{verdict_name(record.verdict)}{summary}; {record.action_text}"
-
-
-def _no_verdict(turn: Turn) -> Verdict:
-    attempt = turn.attempt
-    how = f"it ended with {ended_by(attempt.exit.code, attempt.exit.signal)}" if attempt.exit else "it stands still"
-    return Verdict(
-        cls=Class.UNKNOWN,
-        cause="unattributed",
-        confidence=0.0,
-        summary=f"attempt {attempt.number} failed ({how}) and the evidence could not be gathered in time",
-        retry=Retry.ONCE,
-        fingerprint="unattributed",
-    )

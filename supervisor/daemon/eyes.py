@@ -19,6 +19,7 @@ from supervisor.core.events import (
 )
 from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.keeper_link import Ended, KeeperState, Refused, Signalled, Started
+from supervisor.daemon.output import BEHIND_S
 from supervisor.daemon.rank_lines import Source
 from supervisor.daemon.world import World
 from supervisor.errors import BrokerFailed
@@ -45,7 +46,8 @@ async def watch_agents(world: World, agents: AgentSteps) -> None:
 async def watch_output(world: World) -> None:
     """What the job writes. Apart from the clock: a slow filesystem must not look like a supervisor that slept."""
     while True:
-        await asyncio.sleep(_LOOK_S)
+        # A job that writes more than a read takes each time would be followed ever later.
+        await asyncio.sleep(BEHIND_S if world.output.is_behind else _LOOK_S)
         events = [*await world.output.read(world.clock()), *world.rank_lines.events()]
         for event in events:
             if isinstance(event, RankFailed):

@@ -15,6 +15,8 @@ from supervisor.model.ids import AttemptNo
 from supervisor.telemetry.aside import aside
 
 _READ_S = 2.0
+BEHIND_S = 0.01
+"""Before the next read where one did not suffice."""
 _LINE_BYTES = 4096
 """What an event holds of one line."""
 _TELLING = 4096
@@ -59,6 +61,11 @@ class Output:
     def count(self) -> int:
         """Lines of this attempt that were read so far."""
         return sum(window.count for window in self._windows)
+
+    @property
+    def is_behind(self) -> bool:
+        """More was written than one read takes: the next one should not wait."""
+        return any(tail.is_behind for tail in self._tails)
 
     @property
     def last_at(self) -> float:

@@ -7,7 +7,7 @@ from supervisor.core.state import State
 from supervisor.core.summary import summary
 from supervisor.daemon.assemble import Parts
 from supervisor.daemon.world import World
-from supervisor.model.base import encode
+from supervisor.model.base import encode_readable
 from supervisor.model.status import RunStatus
 
 _EVERY_S = 5.0
@@ -42,7 +42,7 @@ class Reporter:
             self._write(self._state())
 
     def _write(self, state: State) -> None:
-        self._world.writer.write(self._world.folder / "status.json", encode(self._status(state)))
+        self._world.writer.write(self._world.folder / "status.json", encode_readable(self._status(state)))
 
     def _status(self, state: State) -> RunStatus:
         world, seen, last = self._world, summary(state), state.finish

@@ -67,9 +67,13 @@ class Stall:
         return min(rank.seen_at for rank in self._living)
 
     def _needed_s(self, stall_s: float) -> float:
-        """Less than `stall_s` only where one of those that beat has died, and the others are in the midst of steps."""
+        """Less than `stall_s` only where one of those that beat has just died, and the others are in midst of steps.
+
+        Who went on for as long as that without it does not need it at each step: a pause may have any other reason.
+        """
         are_at_work = all(standstill.is_at_work(rank.beat.phase) for rank in self._living)
-        if not are_at_work or not any(self._has_killed_a_rank(failure) for failure in self._failures):
+        fresh = [failure for failure in self._failures if self.since - failure.at < stall_s]
+        if not are_at_work or not any(self._has_killed_a_rank(failure) for failure in fresh):
             return stall_s
         return standstill.needed_s((standstill.usual_s(rank.intervals) for rank in self._living), stall_s=stall_s)
 

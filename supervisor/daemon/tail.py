@@ -16,12 +16,15 @@ class Tail:
 
     path: Path
     offset: int = 0
+    is_behind: bool = False
+    """The last read was full: there is more already."""
 
     def read(self) -> bytes:
         """What was added since, at most 1 MiB; empty where there is nothing or the file cannot be read.
 
         A file that became shorter was truncated and is read from its start.
         """
+        self.is_behind = False
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size < self.offset:
@@ -31,6 +34,7 @@ class Tail:
         except OSError:
             return b""
         self.offset += len(data)
+        self.is_behind = len(data) == _CHUNK_BYTES
         return data
 
     def to_end(self) -> None:

@@ -22,7 +22,8 @@ BACKOFF_S = (0.0, 0.2, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 GOOD_LIFE_S, SILENT_S, FIRST_START_S, FAILED_STARTS = 60.0, 20.0, 45.0, 5
 # Without a supervisor that lives longer than a moment: then a frozen script goes on, and a job whose script has ended
 # ends. With one it ends after so long, which is more than any decision takes.
-ORPHANED_S, YOUNG_S, ENDED_S = 60.0, 3.0, 1800.0
+# A turn takes half a second: after more than the last of these the whole job was suspended, and nobody silent.
+ORPHANED_S, YOUNG_S, ENDED_S, SLEPT_S = 60.0, 3.0, 1800.0, 5.0
 # The longest that a supervisor may ask for at a time; for it to end once the job does; for it to say that the whole
 # step received a signal, after it and before.
 BUSY_S, LAST_S, FORWARD_S, CANARY_S = 900.0, 3.0, 0.25, 2.0
@@ -35,15 +36,14 @@ class Keeper:
     """One job's keeper: `turn` until there is a `finish`, then `leave`."""
 
     def __init__(self, folder: str, command: list[str]) -> None:
-        self.folder, self.command, self.attempt, self.is_alone, self.is_orphan = folder, command, 0, False, False
+        self.folder, self.command, self.attempt, self.is_alone, self.busy_until = folder, command, 0, False, 0.0
         self.began = self.born = self.died = self.heard = self.alone_since = self.ended_at = time.monotonic()
         self.supervisor: Popen[bytes] | None = None
         self.link: socket.socket | None = None
         self.script: Popen[bytes] | None = None
         self.status: dict[str, int | None] = {}  # how the newest attempt ended
-        self.finish, self.rest, self.tries, self.has_spoken, self.busy_until = self.status, b"", 0, False, 0.0
         self.signals: dict[int, float] = {}  # all that came, and when the script is to get them
-        self.canary: dict[int, float] = {}
+        self.finish, self.canary, self.rest, self.tries, self.has_spoken = self.status, {**self.signals}, b"", 0, False
         # Not the LC_CTYPE that Python adds to its own copy.
         self.given = dict(e.split(b"=", 1) for e in Path("/proc/self/environ").read_bytes().split(b"\0") if b"=" in e)
         self.wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -54,11 +54,13 @@ class Keeper:
 
     def turn(self) -> None:
         """Look at everything once; waits half a second at most."""
-        self._keep_supervisor(time.monotonic())
-        self._look_at_clock(time.monotonic())
+        now = time.monotonic()
+        self._keep_supervisor(now)
+        self._look_at_clock(now)
         is_soon = not self.supervisor or min(self.signals.values(), default=DONE) < DONE
         link = [self.link.fileno()] if self.link else []
         readable, _, _ = select.select([self.wake, *link], [], [], 0.05 if is_soon else 0.5)
+        self.heard, self.ended_at = (t + max(0, time.monotonic() - now - SLEPT_S) for t in (self.heard, self.ended_at))
         for number in set(os.read(self.wake, 512) if self.wake in readable else b"") - {signal.SIGCHLD}:
             self.signals[number] = min(self.signals.get(number, DONE), time.monotonic() + FORWARD_S)
         if any(each in readable for each in link):
@@ -81,8 +83,8 @@ class Keeper:
             command = [sys.executable, "-I", "-m", "supervisor.daemon", self.folder]
             self.supervisor = Popen(command, env=env, pass_fds=[theirs.fileno()], stdin=DEVNULL, start_new_session=True)
             pid = self.script.pid if self.script and not self.status else 0
-            more = {"unsupervised": self.is_alone, "signals": list(self.signals), "code": None, "signal": None}
-            self._tell("state", attempt=self.attempt, pid=pid, alive=pid > 0, **{**more, **self.status})
+            more = {"signals": list(self.signals), "pid": pid, "alive": pid > 0, "code": None, "signal": None}
+            self._tell("state", attempt=self.attempt, unsupervised=self.is_alone, **{**more, **self.status})
 
     def _look_at_clock(self, now: float) -> None:
         for number, due in self.signals.items():
@@ -100,8 +102,7 @@ class Keeper:
                 say(f"no supervisor could be kept alive, see {self.folder}; the script runs without one")
         is_kept = self.supervisor and now - self.heard < SILENT_S and now - self.born > YOUNG_S
         self.alone_since = now if is_kept else self.alone_since
-        was_orphan, self.is_orphan = self.is_orphan, now > self.alone_since + ORPHANED_S
-        if self.is_orphan and not was_orphan and self.script and not self.status:
+        if 0 < now - self.alone_since - ORPHANED_S < SLEPT_S and self.script and not self.status:
             os.killpg(self.script.pid, signal.SIGCONT)  # frozen by a supervisor that died before it had ended it
         due = max(self.alone_since + (ORPHANED_S if self.has_spoken or self.supervisor else 0.0), self.busy_until)
         self.finish = self.finish or (self.status if now > min(due, self.ended_at + ENDED_S) else {})
@@ -127,9 +128,9 @@ class Keeper:
         if attempt <= self.attempt or (self.script and not self.status):
             self._tell("refused", why=f"attempt {attempt} after {self.attempt}")
             return
+        changes = {"SUPERVISE_ATTEMPT": str(attempt), **changed}.items()
         env = {name: value for name, value in self.given.items() if name.decode(*CODEC) not in unset}
-        for name, text in {"SUPERVISE_ATTEMPT": str(attempt), **changed}.items():
-            env[name.encode(*CODEC)] = text.encode(*CODEC)
+        env.update((name.encode(*CODEC), value.encode(*CODEC)) for name, value in changes)
         self.attempt, self.status = attempt, {}
         try:
             self.script = Popen(self.command, env=env, close_fds=False, start_new_session=True)

@@ -132,21 +132,25 @@ def _packs(known: list[Entry], job_id: JobId, limits: Limits) -> dict[str, tuple
     for entry in _below(known, FOLDER):
         if entry.path.count("/") == _DEPTH and entry.name not in _KEPT:
             by_folder.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+    begun = {entry.path.rpartition("/")[0] for entry in known if entry.name == PACKED}
     found: dict[str, tuple[str, ...]] = {}
     for folder, parts in by_folder.items():
-        if over > 0 and len(parts) > 1 and sum(part.size_bytes for part in parts) < _PACKED_BYTES:
+        saved = len(parts) - (folder not in begun)
+        if over > 0 and saved > 0 and sum(part.size_bytes for part in parts) < _PACKED_BYTES:
             found[folder] = tuple(part.name for part in parts)
-            over -= len(parts) - 1
+            over -= saved
     return found
 
 
 def _packed(known: list[Entry], packs: dict[str, tuple[str, ...]]) -> list[Entry]:
     """The files as they will be."""
     sizes = {entry.path: entry.size_bytes for entry in known}
-    gone = {f"{folder}/{name}" for folder, names in packs.items() for name in names}
+    # One that a supervisor was killed over is there already, and takes up the parts that were left.
+    into = {folder: [f"{folder}/{name}" for name in (*names, PACKED)] for folder, names in packs.items()}
+    gone = {path for paths in into.values() for path in paths}
     made = [
-        Entry(path=f"{folder}/{PACKED}", size_bytes=sum(sizes[f"{folder}/{name}"] for name in names))
-        for folder, names in packs.items()
+        Entry(path=f"{folder}/{PACKED}", size_bytes=sum(sizes.get(path, 0) for path in paths))
+        for folder, paths in into.items()
     ]
     return [entry for entry in known if entry.path not in gone] + made
 

@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,7 +12,7 @@ from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.errors import PayloadRefused
 from supervisor.ledger.whole_file import replace_file
 from supervisor.ledger.writer import Writer
-from supervisor.model.base import encode
+from supervisor.model.base import encode_readable
 
 _log = logging.getLogger(__name__)
 
@@ -106,22 +106,7 @@ def read_events(path: Path) -> list[Recorded]:
 
 
 def _line(event: Recorded) -> bytes:
-    try:
-        return encode(event) + b"\n"
-    except UnicodeEncodeError:  # a path whose name is no UTF-8: better an event with a hole than none
-        return msgspec.json.encode(_readable(msgspec.to_builtins(event))) + b"\n"
-
-
-def _readable(value: Any) -> Any:
-    """Built-in types with every text in UTF-8."""
-    match value:
-        case str():
-            return value.encode(errors="replace").decode()
-        case dict():
-            return {_readable(name): _readable(item) for name, item in value.items()}
-        case list():
-            return [_readable(item) for item in value]
-    return value
+    return encode_readable(event) + b"\n"
 
 
 def _append(path: Path, line: bytes) -> int:

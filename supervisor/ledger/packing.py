@@ -12,8 +12,20 @@ PACKED: Final = "bundle.json"
 
 
 def pack(folder: Path, names: tuple[str, ...]) -> None:
-    """Put these files of the folder into `bundle.json`, on disk before the first of them goes. Raises `OSError`."""
-    parts = {name: (folder / name).read_bytes().decode(errors="replace") for name in names}
+    """Put these files of the folder into `bundle.json`, on disk before the first of them goes. Raises `OSError`.
+
+    What is in one already stays: a supervisor was killed while the parts went.
+    """
+    parts = _packed(folder / PACKED)
+    parts |= {name: (folder / name).read_bytes().decode(errors="replace") for name in names}
     replace_file(folder / PACKED, msgspec.json.encode(parts))
     for name in names:
         (folder / name).unlink(missing_ok=True)
+
+
+def _packed(path: Path) -> dict[str, str]:
+    """What was packed before; nothing where that cannot be read as a bundle."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return {}

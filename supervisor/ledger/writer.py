@@ -71,7 +71,7 @@ class Writer:
         while (deed := self._deeds.get()) is not None:
             try:
                 deed()
-            except (OSError, RuntimeError) as exc:  # RuntimeError: the loop to be told has ended
+            except Exception as exc:  # noqa: BLE001  # a whole component: one deed must not cost all that come after it
                 self._note(str(exc))
 
     def _note(self, reason: str) -> None:

@@ -14,6 +14,10 @@ from supervisor.report.words import clock, count, duration
 RESUBMIT: Final = "nothing goes on with this run; submit it again to go on from its newest checkpoint"
 _LATE_S: Final = 60.0
 """A supervisor writes within seconds of its start."""
+_STANDS_STILL: Final = (
+    "unless a step takes so long, or it saves or evaluates: `py-spy dump` on a node shows where its ranks wait; "
+    "ranks that all live and wait are not stopped"
+)
 _NOTHING: Final = "nothing for you to do"
 _DOING: Final[Mapping[str, str]] = {
     "new": "Preparing",
@@ -68,8 +72,10 @@ def _living(view: RunView, status: RunStatus, now: float) -> Conclusion:
     standing = Standing.RECOVERING if doing.startswith(("Recovering", "Interrupted")) else Standing.RUNNING
     job = f" as job {view.job_id}" if len(view.jobs) > 1 else ""
     since = clock(view.run.created_at, now=now)
-    text = f"{doing}{job}{_where(status)}. {_interruptions(view)} since {since}, {_NOTHING}."
-    return Conclusion(standing, text)
+    text = f"{doing}{job}{_where(status)}. {_interruptions(view)} since {since}, "
+    if view.is_without_new_step:
+        return Conclusion(standing, f"{text}but no new step for a minute.", (_STANDS_STILL,))
+    return Conclusion(standing, f"{text}{_NOTHING}.")
 
 
 def _silent(view: RunView, status: RunStatus, silent_s: float) -> Conclusion:

@@ -1,22 +1,24 @@
 """What `why` and `status` say of one run. Pure."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
 from supervisor.report import incident
 from supervisor.report.correction import corrected_json
 from supervisor.report.standing import Conclusion, Standing
-from supervisor.report.view import FINISHED, RunView, full
+from supervisor.report.view import FINISHED, RUNNING, RunView, full
 from supervisor.report.words import count, duration, names, node_time
+
+_SHOWN_FROM_NODE_S: Final = 1.0
 
 
 def why_text(view: RunView, found: Conclusion, *, now: float, advice: str = "") -> list[str]:
     """The conclusion, what is in the way, each incident, how to read on. `advice`: what to do about the last cause."""
     lines = [found.text, *_blocked(found, advice)]
     lost = sum(record.lost_node_seconds for record in view.interruptions)
-    if lost:
+    if lost >= _SHOWN_FROM_NODE_S:
         lines.append(f"Lost to interruptions: {node_time(lost)}.")
     for record in view.records:
         lines += ["", *incident.as_text(record, now=now, feedback=view.feedback.get(record.incident))]
@@ -85,7 +87,10 @@ def _rows(view: RunView, status: RunStatus, now: float) -> Iterator[tuple[str, s
         yield "bad", f"{node}: {why}"
     if status.step is not None:
         pace = f", {status.step_s:.2f} s a step" if status.step_s is not None else ""
-        yield "step", f"{status.step:,}{pace}"
+        still = ", none newer for a minute" if view.is_without_new_step else ""
+        yield "step", f"{status.step:,}{pace}{still}"
+    elif status.stage == RUNNING:
+        yield "step", "none reported; a hang shows early only where the script calls beat(), see README.md"
     yield "restarts", f"{status.restarts} of at most {view.run.settings.max_restarts}"
     yield "slurm", f"{count(status.slurm_calls, 'call')} by the supervisor"
     if status.refused_messages:

@@ -13,6 +13,7 @@ from supervisor.report.view import full
 from supervisor.report.words import count, one_line, table
 
 _WIDTH = 100
+_TEACH = "a signature of your own can tell them (docs/signatures.md, --packs)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,11 @@ def replay_conclusion(found: Sequence[Replayed], version: str) -> tuple[str, tup
     if not judged:
         return "Nothing to replay: no incident of this run has kept its evidence.", ()
     changed = sum(bool(one.differs) for one in judged)
-    how = f"{changed} of them judged otherwise" if changed else "all judged as before"
+    how = f"{changed} of them judged differently" if changed else "all judged as before"
     wrong = [one for one in judged if one.agrees is False]
-    against = tuple(f"incident {one.record.incident}: today's rules do not agree with the person" for one in wrong)
+    against = tuple(
+        f"incident {one.record.incident}: today's rules do not agree with the person; {_TEACH}" for one in wrong
+    )
     return f"{count(len(judged), 'incident')} replayed with the rules of supervise {version}: {how}.", against
 
 
@@ -64,13 +67,13 @@ def replay_text(found: Sequence[Replayed]) -> Iterator[str]:
     """Then and now side by side, the proof of a verdict that is new, and a person's word."""
     rows = [row for one in found for row in _rows(one)]
     if rows:
-        yield from table(("", "", "VERDICT", "WHO", "SURE"), rows)
+        yield from table(("", "", "VERDICT", "WHO", "CONFIDENCE"), rows)
     for one in found:
         number = one.record.incident
         if one.why_not:
             yield f"{number}  not replayed: {one.why_not}"
         if one.now is not None and one.differs:
-            yield f"{number}  other {', '.join(one.differs)}; now: {one_line(one.now.summary, _WIDTH)}"
+            yield f"{number}  differs in {', '.join(one.differs)}; now: {one_line(one.now.summary, _WIDTH)}"
         if one.feedback is not None:
             yield f"{number}  {corrected_text(one.feedback)}{_AGREES[one.agrees]}"
 

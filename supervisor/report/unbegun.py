@@ -46,6 +46,14 @@ def unbegun(word: SlurmsWord, now: float) -> Conclusion:
             f"Over: Slurm no longer knows job {word.job_id}; it never started under supervision. "
             "If you still want it, submit it again.",
         )
+    return _ended(word)
+
+
+def _ended(word: SlurmsWord) -> Conclusion:
+    """A job that is over; where it had started, its script ran as it is."""
+    if word.state == "COMPLETED":
+        text = f"Completed, but not supervised: job {word.job_id} ran as it is; its output says why."
+        return Conclusion(Standing.COMPLETED, text)
     if word.has_started:
         look = f"the output of job {word.job_id} says why; a script that cannot be supervised runs as it is"
         text = f"ENDED, needs you: job {word.job_id} has ended ({word.state}), and no supervisor wrote of it."

@@ -22,8 +22,12 @@ STATUS: Final = "status.json"
 LOG: Final = "events.jsonl"
 FINISHED: Final = "finished"
 """The stage after which the status is not written again."""
+RUNNING: Final = "running"
+"""The stage in which ranks make steps."""
 SILENT_AFTER_S: Final = 15.0
 """The supervisor writes every 5 s: three times missed is a silence."""
+_SETTLED_S: Final = 120.0
+"""So long after a start or an incident the pace of the steps is known, unless none are made."""
 _NO_SLURM: Final = JobId("0")
 
 
@@ -83,6 +87,15 @@ class RunView:
     def log(self) -> str:
         """Where everything that happened stands."""
         return str(self.folder / LOG)
+
+    @property
+    def is_without_new_step(self) -> bool:
+        """The ranks run and beat, and the last status knows no step that was made in the minute before it."""
+        status = self.status
+        if status is None or (status.stage, status.step_s) != (RUNNING, None) or status.step is None:
+            return False
+        begun_at = max([status.began_at, *(record.opened_at for record in self.records)])
+        return status.updated_at - begun_at > _SETTLED_S
 
     def silent_s(self, now: float) -> float | None:
         """How long the supervisor of a living run has not written, where that is too long."""

@@ -1,6 +1,7 @@
 """Values as people read them: durations, counts, times of day, tables."""
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,7 @@ _HOUR: Final = 3600
 _DAY: Final = 86400
 _TENTHS_BELOW_S: Final = 9.95
 _NAMES_SHOWN: Final = 6
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 
 
 def duration(seconds: float) -> str:
@@ -58,8 +60,8 @@ def clock(at: float, *, now: float) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """The text without line breaks and control characters, cut to `width`: a log may hold anything."""
-    flat = "".join(char if char.isprintable() else " " for char in text)
+    """The text without colours, line breaks and control characters, cut to `width`: a log may hold anything."""
+    flat = "".join(char if char.isprintable() else " " for char in _COLOUR.sub("", text))
     flat = " ".join(flat.split())
     return flat if len(flat) <= width else f"{flat[: width - 1]}…"
 

@@ -3,11 +3,17 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from supervisor.cli.diagnose import command
+from supervisor.cli.diagnose_screen import screen
+from supervisor.model.ids import NodeName
+from supervisor.model.verdict import Class, Verdict
 
 _OOM = "[rank37]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 5 has a total\n"
+_ASK_SLURM = "`sacct -j JOBID -o JobID,State,ExitCode,NodeList` says how Slurm saw it end"
+_WITHOUT_IT = "A rerun without it can succeed."
 
 
 def _run(*arguments: str) -> Result:
@@ -22,10 +28,83 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "software/cuda_oom on rank 37, node not to blame (0.93). A rerun without a change will fail the same way."
+        "software/cuda_oom on rank 37, node not to blame (confidence 0.93). "
+        "A rerun without a change will fail the same way."
     )
-    assert lines[2].startswith("  proof      slurm-1.out:1")
-    assert any(line.startswith("  next") for line in lines)
+    assert lines[1] == "  what       GPU memory ran out on rank 37"
+    assert lines[2].startswith("  proof      slurm-1.out:1 [rank37]: torch.OutOfMemoryError")
+    assert lines[3].startswith("  next       a smaller batch")
+
+
+@pytest.mark.parametrize(
+    ("line", "head", "advice"),
+    [
+        (
+            "srun: error: Node failure on gpu009",
+            f"hardware/node_unreachable on gpu009, which should leave the job (confidence 0.93). {_WITHOUT_IT}",
+            "`sbatch --exclude=gpu009`, and tell the administrators",
+        ),
+        (
+            "slurmstepd: error: *** JOB 7 ON gpu001 CANCELLED AT 2026-11-30T23:00:02 DUE TO TIME LIMIT ***",
+            "planned/walltime (confidence 0.97). Not a fault: submit it again to go on.",
+            "submit it again to go on from its newest checkpoint, or ask for more time (`--time`)",
+        ),
+        (
+            "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
+            "data/checkpoint_corrupt (confidence 0.90). A rerun from an older checkpoint can succeed.",
+            "resume from the checkpoint before; --checkpoint finds the newest whole one by itself",
+        ),
+        (
+            "srun: error: gpu001: task 0: Exited with exit code 1",
+            "unknown: not enough evidence for a verdict. One rerun is worth a try; the same again needs a person.",
+            f"read the end of the log; {_ASK_SLURM}",
+        ),
+        (
+            "",
+            "unknown: not enough evidence for a verdict. One rerun is worth a try; the same again needs a person.",
+            f"nothing is in it: is this the job's output? {_ASK_SLURM}",
+        ),
+    ],
+)
+def test_the_first_line_decides_and_the_next_step_is_whole(tmp_path: Path, line: str, head: str, advice: str) -> None:
+    """Whether and how to run again, and what to type; the log's line is shown once, as proof."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text(line and f"step 1\n{line}\n")
+    text = _run(str(log)).stdout
+    assert text.splitlines()[0] == head
+    assert f"  next       {advice}" in text.splitlines()
+    assert not line or text.count(line) == 1
+
+
+@pytest.mark.parametrize(("nodes", "told"), [(2, "--exclude=n0,n1`"), (17, "leave these 17 nodes out")])
+def test_nodes_to_leave_out_are_named_as_sbatch_wants_them(nodes: int, told: str) -> None:
+    """As long as a person would type them."""
+    gone = tuple(NodeName(f"n{number}") for number in range(nodes))
+    verdict = Verdict(
+        cls=Class.NETWORK, cause="link_flap", confidence=0.9, summary="a port went down and up", exclude_nodes=gone
+    )
+    lines = screen(verdict, Path("job")).splitlines()
+    assert "A rerun without them can succeed." in lines[0]
+    assert ("n4" in lines[0], f"and {nodes - 4} more" in lines[0]) == (False, nodes > 4)
+    assert told in lines[2]
+
+
+def test_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    """Colours and control characters of a line are left out."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text("\x1b[1;31mtorch.OutOfMemoryError: CUDA out of memory.\x1b[0m \x1b]0;title\x07\n")
+    text = _run(str(log)).stdout
+    assert "proof      slurm-1.out:1 torch.OutOfMemoryError: CUDA out of memory." in text
+    assert "\x1b" not in text
+
+
+def test_several_verdicts_stand_apart(tmp_path: Path) -> None:
+    """An empty line between two; none in JSON."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text(_OOM)
+    one = _run(str(log)).stdout
+    assert _run(str(log), str(log)).stdout == f"{one}\n{one}"
+    assert all(_run("--json", str(log), str(log)).stdout.splitlines())
 
 
 def test_a_script_reads_one_object_per_line(tmp_path: Path) -> None:

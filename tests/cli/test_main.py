@@ -125,6 +125,7 @@ def test_the_promise_fits_a_terminal() -> None:
     lines = promise(RUN, job_id="81234", checkpoints="Checkpoints: /scratch/me/ck (none yet).").splitlines()
     assert all(len(line) <= 120 for line in lines)
     assert len(lines) <= 5
+    assert "one that may be chance gets one more try" in " ".join(" ".join(lines).split())
     assert all(line.startswith("           ") for line in lines[1:])
 
 

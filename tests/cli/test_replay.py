@@ -77,7 +77,7 @@ def test_another_verdict(run: Path) -> None:
     rows = [line.split() for line in result.stdout.splitlines()]
     assert ["2", "then", "unknown/unattributed", "-", "0.00"] in rows
     assert any(row[:2] == ["now", "software/cuda_oom"] for row in rows)
-    assert "2  other class, cause, blame; now: GPU memory ran out" in result.stdout
+    assert "2  differs in class, cause, blame; now: GPU memory ran out" in result.stdout
 
 
 def test_only_another_blame_differs(run: Path) -> None:
@@ -224,7 +224,8 @@ def test_replay_tells_whether_the_rules_agree_with_the_person(run: Path) -> None
     _run(feedback.command, "17", "2", "--cause", "host_oom")
     answer = _json(replay.command, "17", "2")
     assert answer["incidents"][0]["agrees"] is False
-    assert answer["blockers"] == ["incident 2: today's rules do not agree with the person"]
+    (blocker,) = answer["blockers"]
+    assert blocker.startswith("incident 2: today's rules do not agree with the person; a signature of your own")
     assert "today's rules do NOT agree" in _run(replay.command, "17", "2").stdout
     _run(feedback.command, "17", "2", "--cause", "cuda_oom", "--node", "node002")
     assert _json(replay.command, "17", "2")["incidents"][0]["agrees"] is True

@@ -137,6 +137,13 @@ def test_a_stop_without_special_advice_says_how_to_go_on(base: Path) -> None:
     assert _run(why.command, "17").stdout.splitlines()[1] == f"  to do: {RESUBMIT}"
 
 
+def test_what_cost_nothing_is_not_told_as_a_loss(base: Path) -> None:
+    """Less than a second of one node."""
+    over = makers.status(stage="finished", exit_code=1)
+    makers.make(base / "llama-abc12", makers.own_bug(lost_node_seconds=0.4), status=over)
+    assert "Lost to interruptions" not in _run(why.command, "17").stdout
+
+
 def test_a_silent_supervisor_is_told(base: Path) -> None:
     """With what to look at."""
     makers.make(base / "llama-abc12", status=makers.status(updated_at=time.time() - 42))
@@ -189,6 +196,14 @@ def test_the_status_shows_what_one_watches(living: Path) -> None:
     assert "58,410, 2.31 s a step" in text
     assert "1 of at most 20" in text
     assert "17, mode act, beats over mqtt" in text
+
+
+def test_a_run_without_beats_says_what_it_cannot_see(living: Path) -> None:
+    """Running alone would be taken for progress."""
+    (living / "status.json").write_bytes(encode(makers.status(updated_at=time.time(), step=None)))
+    assert "  step      none reported; a hang shows early only where the script calls beat()" in (
+        _run(status.command, "17").stdout
+    )
 
 
 def test_the_list_holds_runs_of_here_and_of_the_index(living: Path, tmp_path: Path) -> None:

@@ -178,6 +178,27 @@ async def test_a_diagnosis_that_does_not_end(world: World, monkeypatch: pytest.M
     assert diagnose(read_bundle(_folder(world))).cause == "cuda_oom"
 
 
+async def test_a_diagnosis_that_breaks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer at once, not the end of the stage's time; the evidence is kept."""
+
+    def breaks(*_: object) -> Verdict:
+        raise RecursionError("a bundle that nobody has thought of")
+
+    monkeypatch.setattr(hand, "diagnose", breaks)
+    await _said(world, f"{_OOM}\n")
+    verdict = (await _collected(world, monkeypatch)).verdict
+    assert (verdict.cause, verdict.confidence) == ("unattributed", 0.0)
+    assert "the diagnosis broke" in verdict.summary
+    assert (_folder(world) / "job.log").read_text() == f"{_OOM}\n"
+
+
+async def test_the_last_lines_of_a_flood_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chatty library wrote 40 MB in the second before the crash, which stands at the end."""
+    with world.output.paths[0].open("a") as file:
+        file.write(400_000 * f"{99 * 'x'}\n" + f"{_OOM}\n")
+    assert (await _collected(world, monkeypatch)).verdict.cause == "cuda_oom"
+
+
 def test_an_incident_of_many_ranks_leaves_few_files(tmp_path: Path) -> None:
     """128 ranks have one file, and what is read from the folder is what the verdict was made from."""
     ranks = tuple(

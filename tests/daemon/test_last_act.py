@@ -15,7 +15,7 @@ from supervisor.daemon.hands import dispatch
 from supervisor.daemon.hands.check import Checker
 from supervisor.daemon.hands.dispatch import Hands
 from supervisor.daemon.hands.finish import finish
-from supervisor.daemon.hands.record import Commenter
+from supervisor.daemon.hands.record import Commenter, say
 from supervisor.daemon.world import World
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, JobId
@@ -165,6 +165,29 @@ async def test_a_record_that_takes_long_does_not_hold_the_end_up(monkeypatch: py
         hands.carry_out(LaunchAttempt(attempt=AttemptNo(1), nodes=()))
         await asyncio.sleep(0)
         hands.let_go()
+
+
+async def test_an_order_that_breaks_at_once_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's deadline for the launch takes over; without that the supervisor would die of it again and again."""
+
+    def breaks(*_: object) -> None:
+        raise ValueError("an environment that nobody has thought of")
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(dispatch, "launch", breaks)
+    monkeypatch.setattr(dispatch, "remember", nothing)
+    slurm = _Slurm([])
+    async with asyncio.TaskGroup() as group:
+        hands = Hands(_world([], slurm), group, Checker(cast("Any", None)), _commenter(slurm))  # nothing is checked
+        hands.carry_out(LaunchAttempt(attempt=AttemptNo(1), nodes=()))
+
+
+def test_a_path_that_is_no_utf_8_is_said_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """The checkpoint that is resumed from, say."""
+    say("resuming from /data/caf\udce9/step-3")
+    assert capfdbinary.readouterr().err == b"supervise: resuming from /data/caf\xe9/step-3\n"
 
 
 async def test_a_comment_tells_no_secret() -> None:

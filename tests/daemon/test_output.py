@@ -3,12 +3,16 @@
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from supervisor.core.events import Event, RankFailed
+from supervisor.daemon.eyes import watch_output
 from supervisor.daemon.output import Output
 from supervisor.daemon.tail import Tail
+from supervisor.daemon.world import World
 from supervisor.model.ids import AttemptNo
 
 _FAILED = "srun: error: node002: task 3: Exited with exit code 1\n"
@@ -96,3 +100,31 @@ async def test_telling_lines_are_bounded(output: Output, file: Path) -> None:
     told = await _failures(output, times=20)
     assert 4000 < len(told) <= 4096
     assert sum(map(len, output.windows(0.0)[0])) < 2_100_000
+
+
+async def test_a_flood_is_followed_at_its_own_pace(output: Output, file: Path) -> None:
+    """A rank's crash behind 40 MB of chatter is news at once, not when the supervisor has come so far in its turns."""
+    with file.open("a") as job:
+        job.write(400_000 * f"{99 * 'x'}\n" + _FAILED)
+    told: list[Event] = []
+    seen = asyncio.Event()
+
+    def post(event: Event) -> None:
+        told.append(event)
+        seen.set()
+
+    world = SimpleNamespace(
+        output=output,
+        rank_lines=SimpleNamespace(events=list),
+        roster=SimpleNamespace(rank_failed=lambda *_, **__: None),
+        rank_failed=asyncio.Event(),
+        clock=lambda: 5.0,
+        post=post,
+    )
+    watching = asyncio.create_task(watch_output(cast("World", world)))
+    try:
+        async with asyncio.timeout(6):
+            await seen.wait()
+    finally:
+        watching.cancel()
+    assert [type(event) for event in told] == [RankFailed]

@@ -158,3 +158,10 @@ def test_a_lost_nodes_ranks_blame_nobody_else() -> None:
         ("node002",),
         ("node002",),
     )
+
+
+@pytest.mark.parametrize("name", ["age_s", "step"])
+def test_numbers_beyond_all_measure(name: str) -> None:
+    """A number that no float holds is no sign of life, and no crash."""
+    beat = {"rank": 0, "step": 1, "phase": "step", "age_s": 9.0, name: 10**400}
+    assert list(find([{"node": "n1", "ranks": [beat]}])) == []

@@ -140,3 +140,24 @@ def test_line_numbers_of_a_large_file(tmp_path: Path) -> None:
             file.write(f"line {number} of an ordinary log with some words to make it long\n")
         file.write("[rank3]: MemoryError\n")
     assert diagnose(read_bundle(path)).evidence[0].source == "big.log:60001"
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{}", '{"slurm.log": 3}', '{"..": "x", "": "x", "a\\u0000.log": "x"}'])
+def test_a_bundle_json_of_somebody_else(tmp_path: Path, text: str) -> None:
+    """A file of that name which is no packed bundle hides nothing that lies beside it."""
+    (tmp_path / "bundle.json").write_text(text)
+    (tmp_path / "slurm.log").write_text(_OOM)
+    assert diagnose(read_bundle(tmp_path)).cause == "host_oom"
+
+
+def test_a_folder_that_leads_outside_is_left_out(tmp_path: Path) -> None:
+    """A part is not read through a linked folder either."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "n1.json").write_text('{"device_count": 7, "expected_device_count": 8}')
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / "nvml").symlink_to(tmp_path / "other")
+    (folder / "slurm.log").write_text(_OOM)
+    bundle = read_bundle(folder)
+    assert not bundle.nvml
+    assert bundle.unread == ("nvml/n1.json leads out of the folder",)

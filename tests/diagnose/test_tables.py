@@ -10,12 +10,22 @@ from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
 from supervisor.model.verdict import Class, Retry
 
 _GOOD = '[[signature]]\nid = "a"\nrole = "root"\ncause = "segfault"\nweight = 0.5\nliterals = ["xyz"]\npattern = "x"\n'
+_SCREEN = 125
 
 
 def test_the_table_has_every_class() -> None:
     """Each class has causes, and each cause words for a person."""
     assert {cause.cls for cause in taxonomy.causes().values()} == set(Class)
     assert all(cause.row.says for cause in taxonomy.causes().values())
+
+
+def test_a_cause_that_a_rerun_does_not_cure_says_what_does() -> None:
+    """A person is needed, and reads what to do in one line of a screen."""
+    helpless = {Retry.NO, Retry.NEVER, Retry.SKIP}
+    for cause in taxonomy.causes().values():
+        assert cause.row.next or cause.row.retry not in helpless or cause.name == "completed", cause.name
+        assert len(cause.row.next) <= _SCREEN, cause.name
+        assert ": " not in cause.row.says, f"{cause.name}: the line of the log follows after a colon"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """Tracebacks, also where several ranks write into one file."""
 
+import tracemalloc
 from itertools import chain, zip_longest
 
-from supervisor.diagnose.scan.traces import Trace, find_traces
+import pytest
+
+from supervisor.diagnose.scan.traces import Trace, TraceReader, find_traces
 
 
 def _traceback(label: str, line: int, exception: str) -> list[str]:
@@ -90,3 +93,35 @@ def test_a_traceback_that_never_ends_is_given_up() -> None:
     """A cut traceback does not swallow the rest of the log."""
     lines = [*_traceback("", 10, "KeyError: 1")[:4], *["step 1"] * 300, "SomeError: much later"]
     assert _find(lines) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '  File "/w/train.py", line 3, in f',
+        "Exception ignored in: <f>",
+        "[rank{n}]: Traceback (most recent call last):",
+        "[rank{n}]: Fatal Python error: Aborted",
+        "[rank{n}]: During handling of the above exception, another exception occurred:",
+    ],
+)
+def test_what_never_ends_is_not_kept_for_ever(line: str) -> None:
+    """Endless frames, announcements and writers take a bounded memory: a log may have gigabytes of them."""
+    reader = TraceReader(None)
+    lines = [line.format(n=n) for n in range(40_000)]
+    tracemalloc.start()
+    try:
+        for number, text in enumerate(["Traceback (most recent call last):", *lines]):
+            list(reader.read(number, text))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 9_000_000
+
+
+def test_of_endless_frames_the_innermost_are_kept() -> None:
+    """A recursion does not hide where it ended."""
+    frames = [f'  File "/w/train.py", line {n}, in f' for n in range(1000)]
+    lines = ["Traceback (most recent call last):", *frames, "RecursionError: maximum recursion depth exceeded"]
+    (trace,) = find_traces(enumerate(lines))
+    assert trace.frames[-1].line == 999

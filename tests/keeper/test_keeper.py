@@ -308,6 +308,25 @@ def test_a_supervisor_that_never_decides_does_not_hold_the_job_for_ever(bench: B
     assert bench.run(ENDED_S=1.5)[0] == 17
 
 
+def test_a_job_that_was_suspended_goes_on_where_it_was(bench: Bench) -> None:
+    """`scontrol suspend`, a gang's other half: nobody was silent, and the end is still the supervisor's to decide."""
+    bench.supervisor(
+        'start(1)\nhear("ended")\n(folder / "over").write_text("now")\n'
+        'for _ in range(60):\n    tell(do="alive")\n    time.sleep(0.05)\n'
+        'tell(do="finish", code=22, signal=None)\nhear("never")\n'
+    )
+    bench.script("exit 1\n")
+    process = bench.start(SILENT_S=1.0, ORPHANED_S=1.0, YOUNG_S=0.0, SLEPT_S=0.9)
+    bench.wait_file("over")
+    both = process.pid, bench.pid_of(1)
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in both:
+            os.kill(pid, number)
+        time.sleep(2.0 if number == signal.SIGSTOP else 0.0)
+    assert bench.finish(process)[0] == 22
+    assert not (bench.folder / "generation-2").exists()
+
+
 def test_a_supervisor_that_decides_is_waited_for(bench: Bench) -> None:
     """Alive and speaking: the keeper does not end the job over its head."""
     bench.supervisor(

@@ -47,7 +47,11 @@ async def test_a_hanging_filesystem_holds_nobody_up(writer: Writer) -> None:
 
 async def test_a_deed_that_breaks_costs_only_itself(writer: Writer, tmp_path: Path) -> None:
     """Whatever is wrong with one: without the thread no later event would ever be on record."""
-    writer.do(lambda: (tmp_path / "x").write_text("\udce9"))
+
+    def breaks() -> None:
+        (tmp_path / "x").write_text("\udce9")
+
+    writer.do(breaks)
     writer.write(tmp_path / "good", b"x")
     assert await writer.flushed(5)
     assert writer.failed == 1

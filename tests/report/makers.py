@@ -29,6 +29,7 @@ def status(**changes: Any) -> RunStatus:
         "stage": "running",
         "attempt": AttemptNo(2),
         "step": 58_410,
+        "step_s": 2.0,
         "nodes": NODES,
         "attempt_nodes": NODES[:3],
         "nodes_up": 4,

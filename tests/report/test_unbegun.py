@@ -77,6 +77,13 @@ def test_another_end_before_the_first_word_needs_a_person(tmp_path: Path, starte
     assert blockers
 
 
+def test_a_job_that_ended_well_without_a_supervisor_needs_nobody(tmp_path: Path) -> None:
+    """It ran as it is; that it was not supervised is told."""
+    standing, text, blockers = _told(view(tmp_path, status=None), _word("COMPLETED", started_at=NOW - 900))
+    assert (standing, blockers) == (Standing.COMPLETED, ())
+    assert text == "Completed, but not supervised: job 17 ran as it is; its output says why."
+
+
 @pytest.fixture
 def handed_on(tmp_path: Path) -> RunView:
     """A run that job 17 was to go on with."""

@@ -43,8 +43,9 @@ def test_many_nodes_are_counted() -> None:
 
 
 def test_text_of_a_log_cannot_steer_the_terminal() -> None:
-    """Control characters and line breaks become spaces; what is too long is cut."""
-    assert one_line("a\x1b[31m\n\tb", 80) == "a [31m b"
+    """Colours go, other control characters and line breaks become spaces; what is too long is cut."""
+    assert one_line("a\x1b[31m\n\tb\x1b[0m", 80) == "a b"
+    assert one_line("a\x1b]0;title\x07b", 80) == "a ]0;title b"
     assert one_line("abcdef", 4) == "abc…"
 
 

@@ -11,6 +11,7 @@ from supervisor.core.instructions import AskSlurm, Collect
 from supervisor.daemon.evidence import gathered
 from supervisor.daemon.hands.ask import ask_slurm
 from supervisor.daemon.hands.software import since_last_good
+from supervisor.daemon.output import BEHIND_S
 from supervisor.daemon.world import World
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.bundle_files import files_of
@@ -46,6 +47,9 @@ async def _judged(world: World, bundle: Bundle) -> Verdict:
     except TimeoutError:
         _log.warning("diagnose.cut", deadline_s=deadline_s)
         return _not_judged(f"the diagnosis did not end within {deadline_s:g} s; supervise replay judges it again")
+    except Exception:  # noqa: BLE001  # a whole component: what it trips over must not cost the recovery its time
+        _log.exception("diagnose.broke")
+        return _not_judged("the diagnosis broke, see supervisor.log; supervise replay judges it again")
 
 
 def _not_judged(why: str) -> Verdict:
@@ -68,10 +72,11 @@ async def _last_lines(world: World) -> None:
         async with asyncio.timeout(min(world.settings.collect_deadline_s, 10 * _LAST_LINES_S)):
             while quiet < _QUIET_READS:
                 before = world.output.count
-                await asyncio.sleep(_LAST_LINES_S / _QUIET_READS)
+                await asyncio.sleep(BEHIND_S if world.output.is_behind else _LAST_LINES_S / _QUIET_READS)
                 for event in await world.output.read(world.clock()):
                     world.post(event)
-                quiet = quiet + 1 if world.output.count == before else 0
+                is_quiet = world.output.count == before and not world.output.is_behind
+                quiet = quiet + 1 if is_quiet else 0
     except TimeoutError:
         _log.info("collect.cut", what="output that does not become quiet")
 

@@ -80,6 +80,12 @@ class Hands:
 
     def carry_out(self, order: Instruction) -> None:
         """Begin; the answer comes as an event."""
+        try:
+            self._begin(order)
+        except Exception:  # noqa: BLE001  # as in `_answered`
+            _log.exception("hands.broke", order=type(order).__name__)
+
+    def _begin(self, order: Instruction) -> None:
         world = self._world
         match order:
             case Say():

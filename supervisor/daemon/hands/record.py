@@ -11,7 +11,7 @@ from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
 from supervisor.ledger.bounds import enforce
 from supervisor.ledger.records import record_path
-from supervisor.model.base import encode
+from supervisor.model.base import encode_readable
 from supervisor.model.ids import JobId
 from supervisor.redact.text import redacted
 from supervisor.slurm.backend import Backend
@@ -25,12 +25,13 @@ COMMENT_EVERY_S = 5.0
 
 def say(text: str) -> None:
     """One line in the job's output. Called in the writer's thread: the output may lie on a dead filesystem."""
-    os.write(_STDERR, f"supervise: {' '.join(text.split())}\n".encode())
+    # A path may be no UTF-8: told byte for byte, as `ls` would.
+    os.write(_STDERR, f"supervise: {' '.join(text.split())}\n".encode(errors="surrogateescape"))
 
 
 def keep(world: World, order: KeepRecord) -> None:
     """Write the incident's record (again), and keep the run folder within its bounds."""
-    world.writer.write(record_path(world.folder, order.record.incident), encode(order.record))
+    world.writer.write(record_path(world.folder, order.record.incident), encode_readable(order.record))
     world.writer.do(lambda: enforce(world.folder, world.around.raw_job_id, now=world.clock()))
 
 

@@ -14,7 +14,7 @@ from supervisor.daemon.software.good_run import FILE, Good, good_runs, read_soft
 from supervisor.daemon.software.repository import differences
 from supervisor.daemon.world import World
 from supervisor.diagnose.changed import choose, compared, environment
-from supervisor.model.base import encode
+from supervisor.model.base import encode_readable, readable
 from supervisor.model.ids import AttemptNo
 from supervisor.model.software import Hunk, Software
 from supervisor.model.verdict import Changed
@@ -38,7 +38,7 @@ async def remember(world: World, order: LaunchAttempt) -> None:
     except TimeoutError:
         _log.info("software.cut", attempt=order.attempt)
         return
-    world.writer.write(world.attempt_folder(order.attempt) / FILE, encode(software))
+    world.writer.write(world.attempt_folder(order.attempt) / FILE, encode_readable(software))
 
 
 async def since_last_good(world: World, attempt: AttemptNo) -> dict[str, Any]:
@@ -47,7 +47,8 @@ async def since_last_good(world: World, attempt: AttemptNo) -> dict[str, Any]:
         async with asyncio.timeout(_COMPARE_S):
             now = await aside(partial(read_software, world.folder, attempt), deadline_s=None, name="software")
             now = now or await _now(world)
-            return environment(now, await _changed(world, attempt, now))
+            found: dict[str, Any] = readable(environment(now, await _changed(world, attempt, now)))
+            return found
     except Exception as exc:  # noqa: BLE001  # a whole component: no verdict may fail for want of this
         _log.warning("software.not_compared", reason=repr(exc))
         return {}

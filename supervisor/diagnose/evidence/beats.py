@@ -31,6 +31,8 @@ _STANDS_S: Final = 2.0
 _STILL_S: Final = 3600.0
 """Nobody works so long without a step."""
 _RANKS: Final = 16
+_MOST: Final = 10**12
+"""Seconds, and numbers of steps: no job is so old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ def _is_whole(one: Mapping[str, Any]) -> bool:
     return (
         all(isinstance(one.get(name), int) and not isinstance(one[name], bool) for name in ("rank", "step"))
         and one["rank"] >= 0
+        and abs(one["step"]) < _MOST
         and isinstance(one.get("age_s"), int | float)
         and not isinstance(one["age_s"], bool)
+        and abs(one["age_s"]) < _MOST
     )

@@ -164,7 +164,7 @@ def _headings(case: Case) -> None:
             case.findings[index] = replace(one, node=node)
 
 
-def _short(node: NodeName | None) -> NodeName | None:
+def short(node: NodeName | None) -> NodeName | None:
     """Slurm's name of a host: without its domain."""
     return NodeName(node.partition(".")[0]) if node and not node[0].isdecimal() else node
 
@@ -172,7 +172,7 @@ def _short(node: NodeName | None) -> NodeName | None:
 def _name_nodes(case: Case) -> None:
     """A line that names no writer may still hold the name of one node that other lines know."""
     case.findings = [
-        replace(one, node=_short(one.node)) if one.node and "." in one.node else one for one in case.findings
+        replace(one, node=short(one.node)) if one.node and "." in one.node else one for one in case.findings
     ]
     known = case.nodes
     for index, one in enumerate(case.findings):
@@ -226,7 +226,7 @@ def _by_elastic(lines: list[Finding]) -> Iterator[tuple[Rank, Place]]:
         if one.signature == "torchelastic_rank" and one.rank is not None:
             node = hosts.get((one.order[0], one.order[1] - 1))
             if node:
-                yield one.rank, Place(node=_short(node))
+                yield one.rank, Place(node=short(node))
 
 
 def _by_tasks(scanned: Iterable[Scanned], lines: list[Finding]) -> Iterator[tuple[Rank, Place]]:

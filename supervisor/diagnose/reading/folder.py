@@ -1,7 +1,7 @@
 """An evidence bundle, a run folder, a folder of logs or one log file, as a bundle."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -45,11 +45,21 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read_folder(folder: Path) -> Bundle:
-    packed_file = folder / packed.FILE
-    if not packed_file.is_file() or not is_within(packed_file, folder):
-        return _Folder(folder).read()
-    with packed.unpacked(packed_file) as parts:
-        return packed.held(_Folder(parts).read())
+    parts, unread = _packed(folder / packed.FILE, folder)
+    if not parts:
+        return _Folder(folder, unread).read()
+    with packed.unpacked(parts) as place:
+        return packed.held(_Folder(place).read())
+
+
+def _packed(file: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
+    """The parts in `bundle.json`, and why there are none: others write files of this name, too."""
+    if not file.is_file() or not is_within(file, folder):
+        return {}, []
+    try:
+        return packed.parts_of(file), []
+    except (OSError, PayloadRefused) as exc:
+        return {}, [str(exc)]
 
 
 def _inner(path: Path) -> Path:
@@ -72,9 +82,9 @@ def _beside(path: Path) -> list[Path]:
 class _Folder:
     """Reads one folder; what cannot be read is noted."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unread: Iterable[str] = ()) -> None:
         self._path = path
-        self._unread: list[str] = []
+        self._unread = list(unread)
 
     def read(self) -> Bundle:
         logs = [*self._tails(), *self._logs_in("ranks"), *self._logs_in("kernel"), *self._plain_logs()]
@@ -188,7 +198,7 @@ class _Folder:
 
     def _json(self, name: str, shape: Any = dict[str, Any]) -> Any:  # whatever the part holds
         path = self._path / name
-        if path.is_symlink() and not is_within(path, self._path):
+        if path.exists() and not is_within(path, self._path):  # the file, or the folder that it lies in
             self._unread.append(f"{name} leads out of the folder")
             return {}
         try:

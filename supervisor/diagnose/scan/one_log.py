@@ -15,7 +15,7 @@ from supervisor.diagnose.scan.labels import split_label, writer_of
 from supervisor.diagnose.scan.lines import LineScanner, shortened
 from supervisor.diagnose.scan.progress import Progress, progress_of
 from supervisor.diagnose.scan.stamps import Stamp, stamp_of
-from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
+from supervisor.diagnose.scan.traces import FATAL, TRIGGERS, Trace, TraceReader
 from supervisor.diagnose.signatures import Signature
 from supervisor.model.ids import NodeName, Rank
 
@@ -95,6 +95,7 @@ class _Scan:
         self._traces = TraceReader(log.rank)
         self._plain = len(catalogue.signatures)
         self._kept: dict[tuple[str, Rank | None], _Kept] = {}
+        self._fatal: dict[int, tuple[_Kept, int]] = {}  # by line: findings of fatal errors, whose frames come later
         self._number = 1
         self._base = 0  # where in the log the data at hand begin
         self._seen = 0  # up to where lines have been looked at for their time
@@ -215,17 +216,18 @@ class _Scan:
         kept.count += 1
         if len(kept.first) < _SAME:
             kept.first.append(finding)
+            if finding.role != "context" and FATAL in finding.text:
+                self._fatal.setdefault(finding.order[1], (kept, len(kept.first) - 1))
         else:
             kept.last = finding
 
     def _attach(self, trace: Trace) -> bool:
         """A fatal error was told before its frames: its finding gets the innermost of them."""
-        for kept in self._kept.values():
-            for at, one in enumerate(kept.first):
-                if one.order == (self._index, trace.number) and one.role != "context":
-                    kept.first[at] = replace(one, frame=trace.top)
-                    return True
-        return False
+        if trace.number not in self._fatal:
+            return False
+        kept, at = self._fatal.pop(trace.number)
+        kept.first[at] = replace(kept.first[at], frame=trace.top)
+        return True
 
     def _remember_tail(self, data: bytes, begin: int, end: int) -> None:
         tail = self._tail + data[begin:end]
@@ -267,7 +269,8 @@ class _Scan:
 def _progress(numbered: list[tuple[int, str]]) -> Iterator[Progress]:
     for number, line in numbered:
         for part in line.split("\r") if "\r" in line else (line,):
-            if found := progress_of(number, split_label(part[:512])[1]):
+            rank, text = split_label(part[:512])
+            if found := progress_of(number, text, rank):
                 yield found
 
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from supervisor.model.ids import Rank
+
 _STEPS: Final = re.compile(
     r"\b(?:global[_ ]?step|step|iter(?:ation)?|num_updates|update|batch|time ?step|nstep)s?[\]\"']?"
     r"(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,12})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,12}))?",
@@ -26,14 +28,16 @@ class Progress:
     line: int
     step: int
     total: int | None = None
+    rank: Rank | None = None
+    """Who wrote it, by the label of its line."""
 
 
-def progress_of(number: int, line: str) -> Progress | None:
-    """The step that the line reports; None where it reports none."""
+def progress_of(number: int, line: str, rank: Rank | None = None) -> Progress | None:
+    """The step that the line (without its label) reports; None where it reports none."""
     match = _BAR.search(line)
     if match is None and (_SPENT.search(line) or _BARE.search(line)):
         match = _STEPS.search(line) or _EPOCHS.search(line)
     if match is None:
         return None
     total = match["total"]
-    return Progress(number, int(match["step"]), int(total) if total else None)
+    return Progress(number, int(match["step"]), int(total) if total else None, rank)

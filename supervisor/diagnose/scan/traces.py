@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from supervisor.diagnose.scan.labels import split_label
 from supervisor.model.ids import Rank
 
+_T = TypeVar("_T", dict[Any, Any], set[Any])  # by writer
 _FRAME: Final = re.compile(r'\s{1,32}File "([^"]{1,1024})", line (\d{1,9})(?:,? in (.{1,256}))?')
 _EXCEPTION: Final = re.compile(r"((?:[A-Za-z_]\w{0,127}\.){0,12}[A-Z]\w{0,127})(?::( .*)?|\s*)$")
 _SUFFIX: Final = ("Error", "Exception", "Exit", "Interrupt", "Failure", "Timeout", "Warning", "Fault")
@@ -34,6 +35,10 @@ _NEAR: Final = 40
 """Lines within which a traceback follows what announces it."""
 _PATIENCE: Final = 200
 """Foreign lines between two of one traceback, where several ranks write into one file."""
+_FRAMES: Final = 128
+"""Kept of one traceback: its innermost ones."""
+_WRITERS: Final = 16_384
+"""Whose tracebacks are open at a time: where more begin, those are given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ class _Open:
 
 
 _IGNORED: Final = "Exception ignored "
-TRIGGERS: Final = ("Traceback (most recent call last)", "Fatal Python error: ", '", line ', _IGNORED)
+FATAL: Final = "Fatal Python error: "
+TRIGGERS: Final = ("Traceback (most recent call last)", FATAL, '", line ', _IGNORED)
 """A log without any of these literals holds no traceback."""
 
 
@@ -125,22 +131,23 @@ class TraceReader:
         """The tracebacks that are complete with this line."""
         label, rest = split_label(line)
         if "Traceback (most recent call last)" in rest:
-            self._open[label] = _Open(
+            _bounded(self._open)[label] = _Open(
                 number=number, is_follow_up=label in self._follows, is_ignored=self._was_ignored(number, label)
             )
             self._follows.discard(label)
         elif rest.startswith(_IGNORED):
-            self._ignored.setdefault(label, []).append(number)
-        elif rest.startswith("Fatal Python error: "):
-            self._fatal[label] = (number, rest)
+            near = [each for each in self._ignored.get(label, ()) if number - each <= _NEAR]
+            _bounded(self._ignored)[label] = [*near, number]
+        elif rest.startswith(FATAL):
+            _bounded(self._fatal)[label] = (number, rest)
         elif rest.startswith("Current thread ") and label in self._fatal:
             at, text = self._fatal.pop(label)
-            self._open[label] = _Open(number=at, is_reversed=True, text=text)
+            _bounded(self._open)[label] = _Open(number=at, is_reversed=True, text=text)
         elif "the above exception" in rest.lower():
-            self._follows.add(label)
+            _bounded(self._follows).add(label)
         elif label not in self._open and _FRAME.match(rest):
             # The log begins, or was cut, in the middle of one.
-            self._open[label] = _Open(number=number)
+            _bounded(self._open)[label] = _Open(number=number)
             yield from self._go_on(label, self._open[label], number, rest)
         elif (now := self._open.get(label)) is not None:
             yield from self._go_on(label, now, number, rest)
@@ -162,7 +169,9 @@ class TraceReader:
 
     def _go_on(self, label: Rank | None, now: _Open, number: int, rest: str) -> Iterator[Trace]:
         if match := _FRAME.match(rest):
-            now.frames.append(Frame(match[1], int(match[2]), match[3] or "?"))
+            if not now.is_reversed or len(now.frames) < _FRAMES:
+                now.frames.append(Frame(match[1], int(match[2]), match[3] or "?"))
+                del now.frames[:-_FRAMES]
             now.was_ours = True
         elif now.is_reversed:
             if now.frames:
@@ -189,6 +198,13 @@ class TraceReader:
             is_follow_up=now.is_follow_up,
             is_ignored=now.is_ignored,
         )
+
+
+def _bounded(table: _T) -> _T:
+    """The table with room for one more: a log that names millions of writers must not fill the memory."""
+    if len(table) >= _WRITERS:
+        table.clear()
+    return table
 
 
 def _exception(rest: str, *, is_next: bool) -> str:

@@ -3,8 +3,10 @@
 import re
 from typing import Final
 
-from supervisor.diagnose.findings import Finding, failures
+from supervisor.diagnose.evidence.beats import GONE
+from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.rules.plans import ended_badly
 from supervisor.diagnose.scan.one_log import Scanned
 
 _WORK: Final = (
@@ -39,8 +41,8 @@ _LIKELY: Final = 0.5
 
 
 def said_so(case: Case) -> None:
-    """Its last words are that the work is done, none of them tells of trouble, and no other line does: completed."""
-    if any(one.cause for one in case.findings if one.role != "context") or any(True for _ in failures(case.findings)):
+    """Its last words are that the work is done, none of them tells of trouble, and nothing else does: completed."""
+    if any(one.cause for one in case.findings if one.role != "context") or ended_badly(case) or case.known(GONE):
         return
     logs = [(index, one) for index, one in enumerate(case.scanned) if one.log.kind != "kernel"]
     if any(_TROUBLE.search(_HARMLESS.sub("", line)) for _, one in logs for line in one.end):

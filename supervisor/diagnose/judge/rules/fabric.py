@@ -59,9 +59,7 @@ def one_host_refuses(case: Case) -> None:
     odd = refusing or (accused if len(writers) >= _SEVERAL and not accused & writers else set())
     if len(odd) == 1 and told:
         node = next(iter(odd))
-        case.change(
-            told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88
-        )
+        case.change(told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88)
 
 
 def names(case: Case) -> None:

@@ -1,10 +1,12 @@
 """What looks like a cause and is none: caught exceptions, other jobs' nodes, processes that were told to end."""
 
 import re
+from collections import defaultdict
 from typing import Final
 
 from supervisor.diagnose.findings import Finding
-from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.case import Case, short
+from supervisor.model.ids import Rank
 
 _TOLD_S: Final = 1.0
 _CAUGHT: Final = re.compile(
@@ -56,15 +58,21 @@ def said_caught(case: Case) -> None:
 
 def survived(case: Case) -> None:
     """What would have kept the program from starting did not: the same writer made steps afterwards."""
-    worked = {one.log.name: one.progress[-1].line for one in case.scanned if one.progress}
 
     def is_past(one: Finding) -> bool:
         if one.signature in _GOES_ON and (case.made_progress or _is_far_behind(one, case)):  # also by another log
             return True
-        log = case.scanned[one.order[0]].log if one.is_line else None
-        return one.role == "root" and one.cause in _START and log is not None and worked.get(log.name, 0) > one.order[1]
+        return one.role == "root" and one.cause in _START and one.is_line and _worked_after(one, case)
 
     case.change(is_past, role="context")
+
+
+def _worked_after(one: Finding, case: Case) -> bool:
+    """Its writer's last report of progress comes after it. Other ranks may still report when one has failed."""
+    scanned = case.scanned[one.order[0]]
+    is_mixed = one.rank is not None and scanned.log.rank is None
+    own = [each.line for each in scanned.progress if not is_mixed or each.rank == one.rank]
+    return bool(own) and own[-1] > one.order[1]
 
 
 def _is_far_behind(one: Finding, case: Case) -> bool:
@@ -110,25 +118,26 @@ def _has_life_after(case: Case, boot: tuple[int, int]) -> bool:
 
 def foreign_nodes(case: Case) -> None:
     """What a node outside the job says is another job's."""
-    own = set(case.bundle.nodes) or {place.node for place in case.places.values() if place.node}
-    if not own or not case.bundle.nodes:
+    own = {short(node) for node in case.bundle.nodes}
+    if not own:
         return
     case.change(
-        lambda one: one.role == "root" and one.source.startswith("kernel/") and one.node not in own,
+        lambda one: one.role == "root" and one.source.startswith("kernel/") and short(one.node) not in own,
         role="context",
     )
 
 
 def torn_down(case: Case) -> None:
     """What a rank says after it was told to end (SIGTERM, closing signal) follows from that."""
-    for told in case.marked("teardown"):
-        if told.time is None or told.rank is None:
-            continue
-        case.change(lambda one, told=told: _follows(one, told), role="echo")  # type: ignore[misc]  # the loop's value is bound
+    told: dict[tuple[Rank | None, int], list[Finding]] = defaultdict(list)
+    for one in case.marked("teardown"):
+        if one.time is not None and one.rank is not None:
+            told[one.rank, one.order[0]].append(one)
+    case.change(lambda one: any(_follows(one, each) for each in told.get((one.rank, one.order[0]), ())), role="echo")
 
 
 def _follows(one: Finding, told: Finding) -> bool:
-    if one.role != "root" or one.rank != told.rank or one.order[0] != told.order[0] or _is_device(one):
+    if one.role != "root" or _is_device(one):
         return False
     return one.order > told.order and one.time is not None and told.time is not None and one.time >= told.time - _TOLD_S
 

@@ -22,7 +22,7 @@ def finished(case: Case) -> None:
     done = case.marked("finished")
     before = [one for one in case.faults() if one.cause not in _WAITED and done and _is_before(one, done[0])]
     after = [one for one in case.faults() if done and not _is_before(one, done[-1])]
-    if (before and _ended_badly(case)) or any(_is_next_step(one, case) for one in after):
+    if (before and ended_badly(case)) or any(_is_next_step(one, case) for one in after):
         case.change(done, role="context", cause="")  # only a part of the job was done then
         return
     if not done:
@@ -94,11 +94,14 @@ def silent_until_the_limit(case: Case) -> None:
 
 
 def _is_next_step(one: Finding, case: Case) -> bool:
-    """It is no trouble of a program that ends, but of what the job did next."""
-    return one.weight >= _SURE and (one.cause in _NEXT or (one.cause == "python_exception" and _ended_badly(case)))
+    """It is no trouble of a program that ends, but of what the job did next: steps of it were reported, or it tells."""
+    if one.weight < _SURE:
+        return False
+    has_gone_on = all(each.went_on for each in case.marked("finished"))
+    return one.cause in _NEXT or (ended_badly(case) and (has_gone_on or one.cause == "python_exception"))
 
 
-def _ended_badly(case: Case) -> bool:
+def ended_badly(case: Case) -> bool:
     """Somebody reports an exit code, a signal or a state that is no success."""
     facts = case.bundle.facts
     is_bad = bool(facts.exit_code or facts.exit_signal) or facts.job_state.startswith(("FAILED", "NODE_FAIL", "OUT_OF"))
