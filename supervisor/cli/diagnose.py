@@ -1,9 +1,11 @@
 """`supervise diagnose`: what a log or an evidence bundle says. Needs no Slurm, no run folder, no network."""
 
 import glob
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -11,7 +13,7 @@ import msgspec
 from supervisor.cli.answer import REDACT_HELP, without_secrets
 from supervisor.cli.diagnose_screen import screen
 from supervisor.cli.exit_codes import ExitCode
-from supervisor.cli.wrong import how_to_correct
+from supervisor.cli.wrong import how_to_correct, how_to_look
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.engine import diagnose
 from supervisor.diagnose.reading.folder import read_bundle
@@ -19,6 +21,8 @@ from supervisor.diagnose.reading.packs import site_catalogue
 from supervisor.diagnose.taxonomy import UNATTRIBUTED
 from supervisor.errors import PayloadRefused
 from supervisor.model.verdict import Class, Retry, Verdict
+
+_OUTPUT: Final = re.compile(r"slurm-\d+(?:_\d+)?\.out")
 
 
 @click.command(
@@ -63,11 +67,20 @@ def command(
         answer = _json(path, verdict) if as_json else gap + _screen(path, verdict)
         gap = "\n"
         print(without_secrets(answer, as_json=as_json) if redact else answer)
-        for part in verdict.unread:
-            print(f"supervise: left out: {part}", file=sys.stderr)
+        for remark in _remarks(path, verdict):
+            print(f"supervise: {remark}", file=sys.stderr)
         if verdict.cause == UNATTRIBUTED and code is ExitCode.OK:
             code = ExitCode.UNKNOWN
     ctx.exit(code)
+
+
+def _remarks(path: Path, verdict: Verdict) -> Iterator[str]:
+    """What the verdict does not rest on, and what it should not rest on together."""
+    yield from (f"left out: {part}" for part in verdict.unread)
+    jobs = sum(1 for one in path.iterdir() if _OUTPUT.fullmatch(one.name)) if path.is_dir() else 0
+    if jobs > 1:
+        each = f"supervise diagnose {path}/slurm-*.out"
+        yield f"{path} holds the output of {jobs} jobs, and was read as one job's; a verdict for each: {each}"
 
 
 def _screen(path: Path, verdict: Verdict) -> str:
@@ -92,7 +105,10 @@ def _good(path: Path) -> Bundle:
 
 def _refusal(path: Path, exc: Exception) -> str:
     reason = getattr(exc, "strerror", None)
-    return f"supervise: cannot read {path}: {reason}" if reason else f"supervise: {exc}"
+    if reason:
+        return f"supervise: cannot read {path}: {reason}"
+    look = how_to_look(path)
+    return f"supervise: {exc}" + (f"; what the supervisor saw: {look}" if look else "")
 
 
 def _json(path: Path, verdict: Verdict) -> str:

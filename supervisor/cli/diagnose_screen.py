@@ -6,6 +6,7 @@ from typing import Final
 
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class, Evidence, Retry, Verdict
+from supervisor.report.evidence import each_line_once
 from supervisor.report.words import one_line
 
 _ROWS: Final = 3
@@ -14,14 +15,23 @@ _WIDTH: Final = 140
 _NODES: Final = 4
 _EXCLUDED: Final = 16
 _PATH: Final = 4096
-_ASK_SLURM: Final = "`sacct -j JOBID -o JobID,State,ExitCode,NodeList` says how Slurm saw it end"
+_GUESS_BELOW: Final = 0.45
+"""Below this the engine blames no node either."""
+_ASK_SLURM: Final = "`sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,NodeList` says how Slurm saw it end"
 _RERUN: Final = {
     Retry.YES: "A rerun can succeed without a change.",
     Retry.ONCE: "One rerun is worth a try; the same again needs a person.",
     Retry.NO: "A rerun without a change will fail the same way.",
     Retry.SKIP: "A rerun can succeed if it leaves these data out.",
-    Retry.NEVER: "Nothing is to be rerun.",
+    Retry.NEVER: "Not a fault: nothing to rerun.",
 }
+_OTHER_NODES: Final = "A rerun on other nodes can succeed."
+_NODE: Final = "find the node: `sacct -j JOBID -o JobID,State,NodeList`; `sbatch --exclude` leaves it out"
+_AGAIN: Final = {
+    Retry.YES: "submit it again; if it fails the same way, read the log around the line in the proof",
+    Retry.ONCE: "submit it again once; if it fails the same way, read the log around the line in the proof",
+}
+"""What to do where the table of causes says no more."""
 _HOW: Final = {
     "back off": "A rerun after a while can succeed.",
     "roll back": "A rerun from an older checkpoint can succeed.",
@@ -31,7 +41,8 @@ _HOW: Final = {
 
 def screen(verdict: Verdict, path: Path, *, is_empty: bool = False, wrong: str = "") -> str:
     """The lines to print: at most a dozen. `is_empty`: there was nothing to read. `wrong`: what to type if it is."""
-    shown = {role: [one for one in verdict.evidence if one.role == role] for role in ("root", "context", "echo")}
+    lines = each_line_once(verdict.evidence)
+    shown = {role: [one for one in lines if one.role == role] for role in ("root", "context", "echo")}
     rows = [
         *_what(verdict, [*shown["root"][:_ROWS], *shown["context"][:_ROWS]]),
         *_proof("proof", shown["root"]),
@@ -39,16 +50,17 @@ def screen(verdict: Verdict, path: Path, *, is_empty: bool = False, wrong: str =
         *_noise(verdict, shown["echo"]),
         *([_row("changed", verdict.changed.text)] if verdict.changed is not None else []),
         *_next(verdict, is_empty=is_empty),
-        _row("of", str(path), width=_PATH),
     ]
     end = [f"Wrong? {wrong}   (stays on this site)"] if wrong else []
-    return "\n".join([_conclusion(verdict), *rows, *end])
+    return "\n".join([_conclusion(verdict), _row("from", str(path), width=_PATH), *rows, *end])
 
 
 def _conclusion(verdict: Verdict) -> str:
     if verdict.cls is Class.UNKNOWN:
         return f"unknown: not enough evidence for a verdict. {_RERUN[verdict.retry]}"
-    return f"{verdict.cls}/{verdict.cause}{_where(verdict)} (confidence {verdict.confidence:.2f}). {_rerun(verdict)}"
+    guess = ", a guess" if verdict.confidence < _GUESS_BELOW else ""
+    sure = f"(confidence {verdict.confidence:.2f}{guess})"
+    return f"{verdict.cls}/{verdict.cause}{_where(verdict)} {sure}. {_rerun(verdict)}"
 
 
 def _rerun(verdict: Verdict) -> str:
@@ -58,7 +70,14 @@ def _rerun(verdict: Verdict) -> str:
         return f"A rerun without {'it' if len(verdict.exclude_nodes) == 1 else 'them'} can succeed."
     if verdict.cls is Class.PLANNED and verdict.retry is Retry.YES:
         return "Not a fault: submit it again to go on."
+    if _is_of_a_node(verdict):
+        return _OTHER_NODES
     return _HOW.get(cause(verdict.cause).row.how) or _RERUN[verdict.retry]
+
+
+def _is_of_a_node(verdict: Verdict) -> bool:
+    """Some device or link is broken, and the evidence does not tell on which node."""
+    return verdict.cls in {Class.HARDWARE, Class.NETWORK} and cause(verdict.cause).row.exclude
 
 
 def _where(verdict: Verdict) -> str:
@@ -92,8 +111,13 @@ def _proof(title: str, lines: Sequence[Evidence]) -> Iterator[str]:
 def _noise(verdict: Verdict, echoes: Sequence[Evidence]) -> Iterator[str]:
     if echoes:
         kinds = ", ".join(one.signature for one in echoes[:_KINDS])
-        count = f"{verdict.echoes:,} lines follow" if verdict.echoes > 1 else "1 line follows"
-        yield _row("noise", f"{count} from it: {kinds}")
+        number = max(verdict.echoes, len(echoes))
+        lines = f"{number:,} lines" if number > 1 else "1 line"
+        if verdict.cls is Class.UNKNOWN:
+            tell = "tells" if number == 1 else "tell"
+            yield _row("noise", f"{lines} that {tell} of an end, not of its cause: {kinds}")
+        else:
+            yield _row("noise", f"{lines} that follow{'s' * (number == 1)} from it: {kinds}")
 
 
 def _next(verdict: Verdict, *, is_empty: bool) -> Iterator[str]:
@@ -103,8 +127,14 @@ def _next(verdict: Verdict, *, is_empty: bool) -> Iterator[str]:
     elif verdict.cls is Class.UNKNOWN:
         yield _row("next", f"read the end of the log; {_ASK_SLURM}", width=_PATH)
     else:
-        advice = filter(None, (_exclude(verdict.exclude_nodes), cause(verdict.cause).row.next))
-        yield from (_row("" if index else "next", each, width=_PATH) for index, each in enumerate(advice))
+        yield from (_row("" if index else "next", each, width=_PATH) for index, each in enumerate(_advice(verdict)))
+
+
+def _advice(verdict: Verdict) -> list[str]:
+    told = [one for one in (_exclude(verdict.exclude_nodes), cause(verdict.cause).row.next) if one]
+    if not verdict.exclude_nodes and _is_of_a_node(verdict):
+        told.append(_NODE)
+    return told or [one for one in [_AGAIN.get(verdict.retry, "")] if one]
 
 
 def _exclude(nodes: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from supervisor.cli.corrections import list_json, list_text
 from supervisor.cli.found_run import found_run
 from supervisor.cli.known_runs import known_runs
 from supervisor.cli.one_incident import chosen
-from supervisor.cli.taxonomy_words import known_cause
+from supervisor.cli.taxonomy_words import ASK, all_causes, causes_json, known_cause
 from supervisor.errors import UsageError
 from supervisor.ledger.feedback import Feedback, write_feedback
 from supervisor.model.ids import NodeName
@@ -28,9 +28,9 @@ from supervisor.version import VERSION
         "replay tells whether today's rules agree. --list shows all corrections that are known here, or those of RUN."
     ),
 )
-@click.option("--cause", help="cause of the taxonomy, as verdicts name them; '?' lists all")
+@click.option("--cause", help="as verdicts name it; '?' lists all causes")
 @click.option("--class", "cls", help="its class, as a check; a cause has only one")
-@click.option("--node", "nodes", multiple=True, metavar="NODE", help="who was to blame; may be given several times")
+@click.option("--node", "nodes", multiple=True, metavar="NODE", help="who was to blame; can be given several times")
 @click.option("--note", default="", help="one sentence for those who read it later")
 @click.option("--list", "is_list", is_flag=True, help="show corrections")
 @click.option("--dry-run", is_flag=True, help="check it and show what would be kept")
@@ -57,6 +57,9 @@ def command(
         views = [found_run(run)] if run else known_runs()
         print(list_json(views) if as_json else "\n".join(list_text(views)))
         return
+    if cause == ASK:
+        print(causes_json() if as_json else "\n".join(all_causes()))
+        return
     if not run or not cause:
         raise UsageError("say which run and what it really was: supervise feedback 81234 --cause cuda_oom")
     view = found_run(run)
@@ -80,7 +83,8 @@ def command(
 def _told(view: RunView, record: IncidentRecord, feedback: Feedback, *, is_dry: bool, as_json: bool) -> str:
     would = "would be " if is_dry else ""
     head = (
-        f"Incident {record.incident} of run {view.run.run_id} {would}{corrected_text(feedback)}; it was {feedback.was}."
+        f"Incident {record.incident} of run {view.run.run_id} {would}{corrected_text(feedback)}; "
+        f"the verdict was {feedback.was}."
     )
     if as_json:
         return json_answer(

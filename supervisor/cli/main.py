@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -22,6 +24,8 @@ COMMANDS: Final = {
         "what a log, or a folder with the logs of one job, says about a failure: supervise diagnose slurm-81234.out",
     ),
     "replay": ("replay", "what today's rules say of a run's incidents: supervise replay 81234"),
+    "hook": ("hook", "for Slurm's prolog, epilog and health check, as root: see docs/hooks.md"),
+    "ledger": ("ledger", "make or keep up the site's ledger: supervise ledger init /srv/supervise --cluster c1"),
     "feedback": ("feedback", "say what an interruption really was: supervise feedback 81234 --cause cuda_oom"),
 }
 """Command: module of `supervisor.cli`, one line of help."""
@@ -30,6 +34,14 @@ _EXIT: Final = (
     (errors.NoSuchRun, ExitCode.NOT_FOUND),
     (errors.NoSlurm, ExitCode.NO_SLURM),
 )
+
+
+def _meant(word: str) -> str:
+    """What to type in place of a word that is no command; empty where nobody could know."""
+    if Path(word).is_file():
+        return f" To submit it: supervise sbatch {word}; to run it here: supervise run -- {word}"
+    close = get_close_matches(word, COMMANDS, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
 
 
 class _LazyGroup(click.Group):
@@ -49,11 +61,18 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; a command that was taken for the value of an option is told as that."""
+        """As click does, with what was probably meant; also where an option took the command for its value."""
         swallowed = next((name for name, value in ctx.params.items() if value in COMMANDS), "")
         if args[0] not in COMMANDS and swallowed:
             ctx.fail(f"--{swallowed.replace('_', '-')} needs a value, and {ctx.params[swallowed]!r} was taken for it.")
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}.{_meant(args[0])}")
         return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands first: who looks for one must not page through the settings."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table: importing all of them would take half a second."""
@@ -89,7 +108,9 @@ cli: Final = _LazyGroup(
         click.Option(["-q", "--quiet"], is_flag=True, help=QUIET_HELP),
         click.Option(["--dry-run"], is_flag=True, help="show what would be done, and do nothing"),
         click.Option(["--json"], is_flag=True, help="answer in JSON on stdout"),
-        click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version),
+        click.Option(
+            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="show the version"
+        ),
         *_setting_options(),
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

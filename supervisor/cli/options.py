@@ -36,6 +36,10 @@ SETTINGS: Final = (
     ("log_lines", "N", "last lines of each output file that an incident keeps; default 400"),
     ("evidence_span_s", "S", "how far back an incident keeps telling lines before those; default 3600"),
     ("agent_memory_mb", "MB", "memory limit of the agent on each node; default 128"),
+    ("ledger", "FOLDER", "the site's ledger, where each job leaves its interruptions; default none"),
+    ("ledger_users", "name|pseudonym|none", "how the ledger names users; default name"),
+    ("ledger_without", "P1,P2", "partitions whose jobs are left out of the ledger; default none"),
+    ("ledger_keep", "DAYS", "how long the ledger keeps a month, for supervise ledger upkeep; default 400d"),
 )
 """Setting, what its value looks like, one line of help."""
 QUIET_HELP: Final = "announce nothing; errors, and each decision about the job in its output, are still told"

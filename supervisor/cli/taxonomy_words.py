@@ -1,10 +1,27 @@
 """A cause as a person types it. Pure."""
 
 from difflib import get_close_matches
+from typing import Final
 
+from supervisor.cli.answer import json_answer
 from supervisor.diagnose.taxonomy import Cause, causes
 from supervisor.errors import UsageError
 from supervisor.model.verdict import Class
+from supervisor.report.words import table
+
+ASK: Final = "?"
+"""In place of a cause: which are there?"""
+
+
+def all_causes() -> list[str]:
+    """A line for each cause, as it is typed, and what it says."""
+    return table(("CAUSE", "SAYS"), [(f"{one.cls}/{one.name}", one.row.says) for one in causes().values()])
+
+
+def causes_json() -> str:
+    """The same for a script."""
+    found = [{"class": str(one.cls), "cause": one.name, "says": one.row.says} for one in causes().values()]
+    return json_answer(conclusion=f"There are {len(found)} causes.", causes=found)
 
 
 def known_cause(name: str, cls: str | None = None) -> Cause:
@@ -13,7 +30,7 @@ def known_cause(name: str, cls: str | None = None) -> Cause:
     found = causes().get(tail)
     if found is None:
         close = get_close_matches(tail, list(causes()), n=3, cutoff=0.5)
-        meant = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(causes()))}"
+        meant = f"did you mean {' or '.join(close)}?" if close else "all of them: supervise feedback --cause '?'"
         raise UsageError(f"{name!r} is no cause of the taxonomy; {meant}")
     for wanted in filter(None, (head, cls)):
         _check(found, wanted)

@@ -55,7 +55,7 @@ def _one(view: RunView, now: float, *, as_json: bool) -> str:
 
 def _advice(view: RunView, found: Conclusion) -> str:
     """What the table of causes says that a person can do, where the run needs one."""
-    if found.standing is not Standing.STOPPED or not view.records:
+    if found.standing not in {Standing.STOPPED, Standing.FAILED} or not view.records:
         return ""
     from supervisor.diagnose.taxonomy import cause  # the table takes a moment to read and is seldom needed
 

@@ -89,8 +89,10 @@ def _silent(view: RunView, status: RunStatus, silent_s: float) -> Conclusion:
 
 
 def _where(status: RunStatus) -> str:
+    """Of a run that is over the last step that was heard of: it may have made some more before its end."""
+    last = "last heard of at step" if status.stage == FINISHED else "step"
     parts = [f"attempt {status.attempt}"] if status.attempt else []
-    parts += [f"step {status.step:,}"] if status.step is not None else []
+    parts += [f"{last} {status.step:,}"] if status.step is not None else []
     return f" ({', '.join(parts)})" if parts else ""
 
 

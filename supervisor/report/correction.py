@@ -11,10 +11,12 @@ _NOTE_CHARS = 100
 
 
 def corrected_text(feedback: Feedback) -> str:
-    """`corrected by a person: software/cuda_oom on node003 (eval batch too large)`."""
+    """`corrected by a person: software/cuda_oom on node003 (eval batch too large)`; the same cause is confirmed."""
     on = f" on {names(feedback.nodes)}" if feedback.nodes else ""
     note = f" ({one_line(feedback.note, _NOTE_CHARS)})" if feedback.note else ""
-    return f"corrected by a person: {feedback.cls}/{feedback.cause}{on}{note}"
+    says = f"{feedback.cls}/{feedback.cause}"
+    deed = "confirmed" if feedback.was == says else "corrected"
+    return f"{deed} by a person: {says}{on}{note}"
 
 
 def corrected_json(feedback: Feedback | None) -> dict[str, Any] | None:

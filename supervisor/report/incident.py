@@ -8,10 +8,10 @@ from supervisor.ledger.feedback import Feedback
 from supervisor.model.records import IncidentRecord, Split
 from supervisor.model.verdict import Class, Evidence, Verdict
 from supervisor.report.correction import corrected_text
+from supervisor.report.evidence import each_line_once
 from supervisor.report.view import full
 from supervisor.report.words import clock, duration, names, one_line
 
-_ORDER: Final = {"root": 0, "context": 1, "echo": 2}
 _EVIDENCE_ROWS: Final = 6
 _WIDTH: Final = 118
 _SHOWN_FROM_S: Final = 0.05
@@ -22,9 +22,9 @@ _GOES_ON: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"
 
 
 def where(verdict: Verdict) -> str:
-    """`gpu017 GPU 3`, `node003`, `rank 37 on node003`; `-` where nobody is named."""
+    """`gpu017 GPU 3` where a GPU is at fault, `node003`, `rank 37 on node003`; `-` where nobody is named."""
     blame = verdict.blame
-    if blame.gpus:
+    if blame.gpus and (verdict.cls is Class.HARDWARE or verdict.exclude_nodes or not blame.ranks):
         return names([f"{one.node} GPU {one.gpu}" for one in blame.gpus])
     if not blame.ranks or verdict.exclude_nodes:
         return names(blame.nodes)
@@ -55,7 +55,8 @@ def as_text(record: IncidentRecord, *, now: float, feedback: Feedback | None = N
     """The lines: what and where, a person's word on it, the times, what was done, the evidence."""
     verdict = record.verdict
     head = f"{verdict.cls}/{verdict.cause}  {where(verdict)}"
-    yield f"{record.incident:>2}  {clock(record.opened_at, now=now)}  {head}   confidence {verdict.confidence:.2f}"
+    sure = "" if verdict.cls is Class.UNKNOWN else f"   confidence {verdict.confidence:.2f}"
+    yield f"{record.incident:>2}  {clock(record.opened_at, now=now)}  {head}{sure}"
     if verdict.summary:
         yield f"    {one_line(verdict.summary, _WIDTH)}"
     if feedback is not None:
@@ -65,8 +66,15 @@ def as_text(record: IncidentRecord, *, now: float, feedback: Feedback | None = N
     if done := _done(record):
         yield f"    {one_line(done, _WIDTH)}"
     if verdict.changed is not None:
-        yield from wrap(f"changed   {verdict.changed.text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 14)
+        yield from _changed(verdict.changed.text)
     yield from _evidence(verdict.evidence)
+
+
+def _changed(text: str) -> Iterator[str]:
+    """All of it; an option such as `--max-steps` is not torn apart."""
+    yield from wrap(
+        f"changed   {text}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 14, break_on_hyphens=False
+    )
 
 
 def _times(record: IncidentRecord) -> str:
@@ -99,7 +107,7 @@ def _parts(split: Split, wanted: tuple[str, ...]) -> str:
 def _done(record: IncidentRecord) -> str:
     text = record.action_text
     if record.action == "observe":
-        return f"would have: {text.partition(_WOULD)[2] or text}"
+        return f"in mode act: {text.partition(_WOULD)[2] or text}"
     if record.verdict.cls is Class.PLANNED and text == record.verdict.summary:
         return ""
     resumed = [f"resumed at step {record.resumed_step:,}"] if record.resumed_step is not None else []
@@ -109,10 +117,11 @@ def _done(record: IncidentRecord) -> str:
 
 def _evidence(evidence: tuple[Evidence, ...]) -> Iterator[str]:
     """Roots first; an echo is only shown where there is room."""
-    shown = sorted(evidence, key=lambda one: _ORDER[one.role])[:_EVIDENCE_ROWS]
+    lines = each_line_once(evidence)
+    shown = lines[:_EVIDENCE_ROWS]
     width = max((len(one.source) for one in shown), default=0)
     for one in shown:
         text = one_line(one.text, _WIDTH - width - 18)
         yield f"      {one.source:<{width}}  {text}   [{one.role}]"
-    if len(evidence) > len(shown):
-        yield f"      and {len(evidence) - len(shown)} more"
+    if len(lines) > len(shown):
+        yield f"      and {len(lines) - len(shown)} more"

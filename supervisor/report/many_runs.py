@@ -10,7 +10,7 @@ from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Class
 from supervisor.report import incident
 from supervisor.report.conclusion import conclude
-from supervisor.report.standing import LIVING, NEEDS_PERSON, Standing
+from supervisor.report.standing import LIVING, NEEDS_PERSON, Conclusion, Standing
 from supervisor.report.view import RunView
 from supervisor.report.words import clock, count, duration, names, node_time, one_line, table
 
@@ -25,12 +25,22 @@ class Listed:
     view: RunView
     standing: Standing
     text: str
+    needs_person: bool
 
 
 def listed(views: Iterable[RunView], now: float) -> list[Listed]:
     """The living first, then what needs a person, then the rest; the newest first in each group."""
-    found = [Listed(view, result.standing, result.text) for view in views for result in [conclude(view, now)]]
+    found = [
+        Listed(view, result.standing, result.text, _needs_person(result))
+        for view in views
+        for result in [conclude(view, now)]
+    ]
     return sorted(found, key=lambda one: (_group(one.standing), -one.view.run.created_at))
+
+
+def _needs_person(found: Conclusion) -> bool:
+    """It has come to an end, or waits for what will not come by itself."""
+    return found.standing in NEEDS_PERSON or (found.standing is Standing.WAITING and bool(found.blockers))
 
 
 def _group(standing: Standing) -> int:
@@ -43,7 +53,7 @@ def list_conclusion(runs: Sequence[Listed]) -> str:
         return "No runs are known here."
     counts = Counter(run.standing for run in runs)
     standings = ", ".join(f"{number} {standing}" for standing, number in counts.most_common())
-    waiting = [_called(run.view) for run in runs if run.standing in NEEDS_PERSON]
+    waiting = [_called(run.view) for run in runs if run.needs_person]
     needs = f"{len(waiting)} need{'s' * (len(waiting) == 1)} you: {names(waiting)}" if waiting else "nothing to do"
     return f"{count(len(runs), 'run')}: {standings}. {needs[:1].upper()}{needs[1:]}."
 
@@ -122,9 +132,9 @@ def report_conclusion(report: Report, now: float) -> tuple[str, list[str]]:
     if not report.records:
         return f"OK: {scope}.", []
     if blockers:
-        runs = names(list(dict.fromkeys(one.run_id for one in report.records if _open(one))))
-        needs = f"{len(blockers)} need{'s' * (len(blockers) == 1)} a person"
-        return f"NOT OK: {scope}, {needs}: {runs}.", blockers
+        runs = list(dict.fromkeys(one.run_id for one in report.records if _open(one)))
+        needs = f"{count(len(runs), 'run')} need{'s' * (len(runs) == 1)} a person"
+        return f"NOT OK: {scope}, {needs} (`supervise why` each): {names(runs)}.", blockers
     return f"OK: {scope}, all handled without a person.", []
 
 

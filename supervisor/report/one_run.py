@@ -76,7 +76,10 @@ def _footer(view: RunView) -> Iterator[str]:
         yield f"The job ended with {what}."
     if len(view.jobs) > 1:
         yield f"Jobs of this run: {names(view.jobs)}."
-    yield f"Run {view.run.run_id}; all events: {view.log}"
+    if view.evidence:
+        yield f"Evidence of the last interruption, such as job.log: {view.evidence}"
+    where = f"all events: {view.log}" if status is not None else f"its folder: {view.folder}"
+    yield f"Run {view.run.run_id}; {where}"
 
 
 def _rows(view: RunView, status: RunStatus, now: float) -> Iterator[tuple[str, str]]:
@@ -90,7 +93,7 @@ def _rows(view: RunView, status: RunStatus, now: float) -> Iterator[tuple[str, s
         still = ", none newer for a minute" if view.is_without_new_step else ""
         yield "step", f"{status.step:,}{pace}{still}"
     elif status.stage == RUNNING:
-        yield "step", "none reported; a hang shows early only where the script calls beat(), see README.md"
+        yield "step", "none reported yet; a hang shows early only where the script calls beat(), see README.md"
     yield "restarts", f"{status.restarts} of at most {view.run.settings.max_restarts}"
     yield "slurm", f"{count(status.slurm_calls, 'call')} by the supervisor"
     if status.refused_messages:

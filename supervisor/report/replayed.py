@@ -13,7 +13,7 @@ from supervisor.report.view import full
 from supervisor.report.words import count, one_line, table
 
 _WIDTH = 100
-_TEACH = "a signature of your own can tell them (docs/signatures.md, --packs)"
+_TEACH = "a signature of your own can teach them (docs/signatures.md, --packs)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

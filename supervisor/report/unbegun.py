@@ -80,9 +80,11 @@ def handed_on(word: SlurmsWord, conclusion: Conclusion, what_next: str) -> Concl
 
 
 def _pending(word: SlurmsWord) -> Conclusion:
-    remedy = _remedy(word)
-    hint = "" if remedy else f" Slurm's estimate: squeue --start -j {word.job_id}"
-    return Conclusion(Standing.WAITING, f"Waiting: job {word.job_id} is in the queue{_because(word)}.{hint}", remedy)
+    if remedy := _remedy(word):
+        text = f"Waiting, needs you: job {word.job_id} does not start by itself{_because(word)}."
+        return Conclusion(Standing.WAITING, text, remedy)
+    hint = f"Slurm's estimate: squeue --start -j {word.job_id}"
+    return Conclusion(Standing.WAITING, f"Waiting: job {word.job_id} is in the queue{_because(word)}. {hint}")
 
 
 def _starting(word: SlurmsWord, now: float) -> Conclusion:

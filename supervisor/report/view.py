@@ -9,7 +9,7 @@ import msgspec
 
 from supervisor.errors import PayloadRefused
 from supervisor.ledger.feedback import Feedback, read_feedback
-from supervisor.ledger.records import read_records
+from supervisor.ledger.records import incident_folder, read_records
 from supervisor.ledger.run_file import RunFile, parse_run
 from supervisor.ledger.run_folder import RUN_FILE, job_ids, read_run, submissions
 from supervisor.model.ids import IncidentNo, JobId, RunId
@@ -87,6 +87,11 @@ class RunView:
     def log(self) -> str:
         """Where everything that happened stands."""
         return str(self.folder / LOG)
+
+    @property
+    def evidence(self) -> str:
+        """Folder of the last interruption, which keeps its evidence the longest; empty: there was none."""
+        return str(incident_folder(self.folder, self.interruptions[-1].incident)) if self.interruptions else ""
 
     @property
     def is_without_new_step(self) -> bool:

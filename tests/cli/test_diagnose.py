@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 from supervisor.cli.diagnose import command
 from supervisor.cli.diagnose_screen import screen
 from supervisor.model.ids import NodeName
-from supervisor.model.verdict import Class, Verdict
+from supervisor.model.verdict import Class, Retry, Verdict
 
 _OOM = "[rank37]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 5 has a total\n"
-_ASK_SLURM = "`sacct -j JOBID -o JobID,State,ExitCode,NodeList` says how Slurm saw it end"
+_ASK_SLURM = "`sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,NodeList` says how Slurm saw it end"
 _WITHOUT_IT = "A rerun without it can succeed."
 
 
@@ -31,9 +31,10 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
         "software/cuda_oom on rank 37, node not to blame (confidence 0.93). "
         "A rerun without a change will fail the same way."
     )
-    assert lines[1] == "  what       GPU memory ran out on rank 37"
-    assert lines[2].startswith("  proof      slurm-1.out:1 [rank37]: torch.OutOfMemoryError")
-    assert lines[3].startswith("  next       a smaller batch")
+    assert lines[1] == f"  from       {log}"
+    assert lines[2] == "  what       GPU memory ran out on rank 37"
+    assert lines[3].startswith("  proof      slurm-1.out:1 [rank37]: torch.OutOfMemoryError")
+    assert lines[4].startswith("  next       a smaller batch")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,16 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
             f"read the end of the log; {_ASK_SLURM}",
         ),
         (
+            "Nov 30 02:14:11 gpu017 kernel: NVRM: Xid (PCI:0000:9d:00): 79, pid=4412, GPU has fallen off the bus.",
+            "hardware/gpu_lost (confidence 0.97). A rerun on other nodes can succeed.",
+            "find the node: `sacct -j JOBID -o JobID,State,NodeList`; `sbatch --exclude` leaves it out",
+        ),
+        (
+            "KeyboardInterrupt",
+            "planned/user_stop (confidence 0.20, a guess). Not a fault: nothing to rerun.",
+            "submit it again if it was not meant",
+        ),
+        (
             "",
             "unknown: not enough evidence for a verdict. One rerun is worth a try; the same again needs a person.",
             f"nothing is in it: is this the job's output? {_ASK_SLURM}",
@@ -76,6 +87,20 @@ def test_the_first_line_decides_and_the_next_step_is_whole(tmp_path: Path, line:
     assert not line or text.count(line) == 1
 
 
+@pytest.mark.parametrize(
+    ("cls", "cause", "retry", "advice"),
+    [
+        (Class.NETWORK, "remote_service_unreachable", Retry.YES, "submit it again; if it fails the same way"),
+        (Class.SOFTWARE, "cache_lock_race", Retry.ONCE, "submit it again once; if it fails the same way"),
+        (Class.HARDWARE, "node_unreachable", Retry.YES, "find the node: "),
+    ],
+)
+def test_there_is_always_a_next_step(cls: Class, cause: str, retry: Retry, advice: str) -> None:
+    """Also for a cause of which the table says none."""
+    verdict = Verdict(cls=cls, cause=cause, confidence=0.9, summary="it broke", retry=retry)
+    assert [line for line in screen(verdict, Path("job")).splitlines() if line.startswith(f"  next       {advice}")]
+
+
 @pytest.mark.parametrize(("nodes", "told"), [(2, "--exclude=n0,n1`"), (17, "leave these 17 nodes out")])
 def test_nodes_to_leave_out_are_named_as_sbatch_wants_them(nodes: int, told: str) -> None:
     """As long as a person would type them."""
@@ -86,7 +111,31 @@ def test_nodes_to_leave_out_are_named_as_sbatch_wants_them(nodes: int, told: str
     lines = screen(verdict, Path("job")).splitlines()
     assert "A rerun without them can succeed." in lines[0]
     assert ("n4" in lines[0], f"and {nodes - 4} more" in lines[0]) == (False, nodes > 4)
-    assert told in lines[2]
+    assert told in lines[3]
+
+
+def test_a_line_is_shown_once(tmp_path: Path) -> None:
+    """Also where it is proof by one signature and context by another."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text("step 1\nBus error (core dumped)\n")
+    assert _run(str(log)).stdout.count("slurm-1.out:2") == 1
+
+
+def test_lines_without_a_cause_follow_from_nothing(tmp_path: Path) -> None:
+    """They are counted, and called what they are."""
+    log = tmp_path / "slurm-1.out"
+    log.write_text("step 1\n/var/spool/slurmd/job812/slurm_script: line 14: 22110 Killed      python train.py\n")
+    text = _run(str(log)).stdout
+    assert "  noise      1 line that tells of an end, not of its cause: shell_killed" in text.splitlines()
+
+
+def test_the_outputs_of_several_jobs_are_not_quietly_one(tmp_path: Path) -> None:
+    """A folder stands for one job; the command for a verdict each is there to be copied."""
+    for job in ("101", "102_3"):
+        (tmp_path / f"slurm-{job}.out").write_text(_OOM)
+        told = _run(str(tmp_path)).stderr
+        assert ("2 jobs" in told, f"supervise diagnose {tmp_path}/slurm-*.out" in told) == (bool(told), bool(told))
+    assert told
 
 
 def test_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:

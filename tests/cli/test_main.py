@@ -40,6 +40,7 @@ def test_help_names_every_command_and_imports_none() -> None:
     *said, loaded = done.stdout.splitlines()
     assert loaded == "[]"
     assert all(any(line.strip().startswith(name) for line in said) for name in COMMANDS)
+    assert said.index("Commands:") < said.index("Options:")
 
 
 def test_the_version_is_that_of_the_distribution(checkout: Path) -> None:
@@ -50,10 +51,17 @@ def test_the_version_is_that_of_the_distribution(checkout: Path) -> None:
 
 
 def test_an_unknown_command_is_refused() -> None:
-    """With click's own words and the code for wrong usage."""
-    done = _supervise("sbtach", "x")
-    assert done.returncode == ExitCode.USAGE
-    assert "sbtach" in done.stderr
+    """With what was probably meant and the code for wrong usage."""
+    for word, meant in (("sbtach", " Did you mean sbatch?"), ("qqq", "")):
+        done = _supervise(word, "x")
+        assert done.returncode == ExitCode.USAGE
+        assert done.stderr.endswith(f"No such command '{word}'.{meant}\n")
+
+
+def test_a_script_in_the_place_of_a_command_is_told_what_is_missing(work: Path) -> None:
+    """Who has just heard of `supervise` types it in front of the script."""
+    (work / "t.sh").write_text("#!/bin/sh\necho\n")
+    assert "To submit it: supervise sbatch t.sh; to run it here: supervise run -- t.sh" in _supervise("t.sh").stderr
 
 
 def test_an_option_without_its_value_is_named() -> None:

@@ -154,7 +154,7 @@ def test_a_correction_is_kept_beside_the_verdict(run: Path) -> None:
     result = _run(feedback.command, "17", "2", "--cause", "host_oom", "--node", "node002", "--note", "40 workers")
     assert result.exit_code == 0
     told = "corrected by a person: software/host_oom on node002 (40 workers)"
-    assert result.stdout.startswith(f"Incident 2 of run llama-abc12 {told}; it was software/cuda_oom.")
+    assert result.stdout.startswith(f"Incident 2 of run llama-abc12 {told}; the verdict was software/cuda_oom.")
     path = incident_folder(run, IncidentNo(2)) / "feedback.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_bytes())
@@ -173,13 +173,14 @@ def test_without_a_number_the_last_incident_is_meant(run: Path) -> None:
     _run(feedback.command, "17", "--cause", "software/shm_exhausted")
     found = read_feedback(run)
     assert {number: one.cause for number, one in found.items()} == {2: "shm_exhausted"}
+    assert "Incident 2 of run llama-abc12 confirmed by a" in _run(feedback.command, "17", "--cause", "cuda_oom").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--cause", "cuda_ooom"], "did you mean cuda_oom"),
-        (["--cause", "qqqq"], "there are .*cuda_oom.*walltime"),
+        (["--cause", "qqqq"], r"all of them: supervise feedback --cause '\?'"),
         (["--cause", "cuda_oom", "--class", "hardware"], "is of class software, not hardware"),
         (["--cause", "hardware/cuda_oom"], "is of class software, not hardware"),
         (["--cause", "cuda_oom", "--class", "weather"], "is no class; there are hardware, network"),
@@ -194,6 +195,15 @@ def test_what_makes_no_sense_is_refused(run: Path, words: list[str], says: str) 
     with pytest.raises(UsageError, match=says):
         _run(feedback.command, "17", *words)
     assert read_feedback(run) == {}
+
+
+def test_the_causes_are_listed_without_a_run() -> None:
+    """One a line, as `--cause` takes it, with what it says; for a script as objects."""
+    lines = _run(feedback.command, "--cause", "?").stdout.splitlines()
+    assert any(line.split(maxsplit=1) == ["software/cuda_oom", "GPU memory ran out"] for line in lines)
+    answer = _json(feedback.command, "--cause", "?")
+    assert {"class": "software", "cause": "cuda_oom", "says": "GPU memory ran out"} in answer["causes"]
+    assert len(answer["causes"]) == len(lines) - 1
 
 
 def test_dry_run_keeps_nothing(run: Path) -> None:
@@ -265,6 +275,16 @@ def test_diagnose_says_how_to_correct_it(run: Path, tmp_path: Path) -> None:
     log = tmp_path / "slurm-1.out"
     log.write_text(_OOM)
     assert "Wrong?" not in _run(diagnose.command, str(log)).stdout
+
+
+def test_an_incident_without_evidence_leads_to_what_was_seen(run: Path) -> None:
+    """A cancel keeps its record alone: there is nothing to judge, and `why` tells of it."""
+    last = incident_folder(run, IncidentNo(3))
+    last.mkdir()
+    (last / "verdict.json").write_bytes(encode(makers.ended("user_cancel", incident=IncidentNo(3))))
+    result = _run(diagnose.command, str(run))
+    assert result.exit_code == 1
+    assert result.stderr.endswith("; what the supervisor saw: supervise why 17\n")
 
 
 def test_corrected_evidence_goes_last() -> None:

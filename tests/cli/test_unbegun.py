@@ -133,3 +133,9 @@ def test_slurm_is_not_asked_about_a_run_that_has_begun(slurm: Programs, work: Pa
         _json(command, "17")
     _json(list_runs.command)
     assert [slurm.calls(name) for name in ("scontrol", "sacct", "squeue")] == [0, 0, 0]
+
+
+def test_a_run_that_has_not_begun_names_no_log(slurm: Programs, waiting: Path) -> None:
+    """There is none yet."""
+    told = CliRunner().invoke(why.command, ["17"]).stdout.splitlines()
+    assert told[-1] == f"Run llama-abc12; its folder: {waiting}"

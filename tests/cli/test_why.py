@@ -55,7 +55,10 @@ def test_a_run_is_found_by_whatever_a_person_has(living: Path, name: str) -> Non
     lines = _run(why.command, name).stdout.splitlines()
     assert lines[0].startswith("Running (attempt 2, step 58,410). 1 interruption since ")
     assert any("hardware/node_unreachable  node003" in line for line in lines)
-    assert lines[-1] == f"Run llama-abc12; all events: {living}/events.jsonl"
+    assert lines[-2:] == [
+        f"Evidence of the last interruption, such as job.log: {living}/incidents/001",
+        f"Run llama-abc12; all events: {living}/events.jsonl",
+    ]
 
 
 def test_an_unknown_run_is_told(work: Path) -> None:
@@ -127,6 +130,15 @@ def test_a_stop_says_what_a_person_can_do(base: Path) -> None:
     assert lines[1].startswith("  to do: a smaller batch")
     assert "  to do: read what happened: supervise why 17" in _run(status.command, "17").stdout.splitlines()
     assert "The job ended with exit code 1." in lines
+
+
+def test_a_failure_that_was_only_observed_has_advice_too(base: Path) -> None:
+    """The cause is the same, and nobody else does anything about it."""
+    over = makers.status(stage="finished", exit_code=1, mode="observe")
+    makers.make(base / "llama-abc12", makers.own_bug(action="observe"), status=over)
+    lines = _run(why.command, "17").stdout.splitlines()
+    assert lines[0].startswith("FAILED, needs you: software/cuda_oom")
+    assert lines[1].startswith("  to do: a smaller batch")
 
 
 def test_a_stop_without_special_advice_says_how_to_go_on(base: Path) -> None:
@@ -201,7 +213,7 @@ def test_the_status_shows_what_one_watches(living: Path) -> None:
 def test_a_run_without_beats_says_what_it_cannot_see(living: Path) -> None:
     """Running alone would be taken for progress."""
     (living / "status.json").write_bytes(encode(makers.status(updated_at=time.time(), step=None)))
-    assert "  step      none reported; a hang shows early only where the script calls beat()" in (
+    assert "  step      none reported yet; a hang shows early only where the script calls beat()" in (
         _run(status.command, "17").stdout
     )
 

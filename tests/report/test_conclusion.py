@@ -62,7 +62,7 @@ def test_a_finished_run_may_be_silent(tmp_path: Path) -> None:
     over = status(stage="finished", updated_at=NOW - 90_000, exit_code=0, conclusion="completed, 1 interruption")
     found = conclude(view(tmp_path, lost_node(), status=over), NOW)
     assert found.standing is Standing.COMPLETED
-    assert found.text == "Completed (attempt 2, step 58,410), 1 interruption, nothing for you to do."
+    assert found.text == "Completed (attempt 2, last heard of at step 58,410), 1 interruption, nothing for you to do."
 
 
 def test_a_stop_says_the_cause_and_the_reason(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_cancelled_run_says_so(tmp_path: Path) -> None:
     seen = view(tmp_path, ended("user_cancel"), status=over)
     found = conclude(seen, NOW)
     assert found.standing is Standing.CANCELLED
-    assert found.text.startswith("Cancelled (attempt 2, step 58,410): the job was cancelled.")
+    assert found.text.startswith("Cancelled (attempt 2, last heard of at step 58,410): the job was cancelled.")
     assert found.blockers == ()
     assert seen.interruptions == ()
 

@@ -1,5 +1,6 @@
 """Lists and reports over many runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from supervisor.model.ids import IncidentNo, RunId
@@ -13,6 +14,7 @@ from supervisor.report.many_runs import (
     report_of,
     report_text,
 )
+from supervisor.report.unbegun import SlurmsWord
 from supervisor.report.view import RunView
 from tests.report.makers import NOW, ended, lost_node, own_bug, run_file, status, view
 
@@ -46,6 +48,14 @@ def test_the_living_come_first_then_what_needs_a_person(tmp_path: Path) -> None:
     assert len(lines) == 4
 
 
+def test_a_job_that_waits_in_vain_needs_a_person(tmp_path: Path) -> None:
+    """One that merely waits does not."""
+    waiting = view(tmp_path, status=None)
+    for reason, needs in (("Priority", "Nothing to do."), ("JobHeldUser", "1 needs you: job 17.")):
+        word = SlurmsWord(job_id="17", state="PENDING", reason=reason)
+        assert list_conclusion(listed([replace(waiting, slurm=word)], NOW)) == f"1 run: 1 waiting. {needs}"
+
+
 def test_an_empty_list_says_so() -> None:
     """And prints no table."""
     assert list_conclusion([]) == "No runs are known here."
@@ -56,12 +66,20 @@ def test_a_report_counts_interruptions_and_no_planned_ends(tmp_path: Path) -> No
     """The first line decides: not ok as long as a run waits for a person."""
     report = report_of([_cancelled(tmp_path), _bad(tmp_path), _good(tmp_path)], since=None)
     text, blockers = report_conclusion(report, NOW)
-    assert text == "NOT OK: 3 interruptions in 3 runs, 1 needs a person: llama-abc12."
+    assert text == "NOT OK: 3 interruptions in 3 runs, 1 run needs a person (`supervise why` each): llama-abc12."
     assert len(blockers) == 1
     answer = report_json(report)
     assert (answer["interruptions"], answer["planned"]) == (3, 1)
     assert answer["classes"] == {"hardware": 2, "software": 1}
     assert answer["causes"] == {"node_unreachable": 2, "cuda_oom": 1}
+
+
+def test_a_run_that_needs_a_person_twice_is_one_run(tmp_path: Path) -> None:
+    """The number and the names after it are of the same things."""
+    twice = view(tmp_path, own_bug(action="observe"), own_bug(incident=IncidentNo(3)), status=status())
+    text, blockers = report_conclusion(report_of([twice], since=None), NOW)
+    assert text.endswith("2 interruptions in 1 run, 1 run needs a person (`supervise why` each): llama-abc12.")
+    assert len(blockers) == 2
 
 
 def test_a_report_gives_median_and_maximum(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_a_job_in_the_queue_says_why(tmp_path: Path, reason: str, told: str, blo
     standing, text, blockers = _told(view(tmp_path, status=None), _word("PENDING", reason))
     assert standing is Standing.WAITING
     assert told in text
+    assert text.startswith("Waiting, needs you: job 17 does not start by itself") is bool(blocker)
     assert bool(blockers) is bool(blocker)
     assert blocker in "".join(blockers)
 

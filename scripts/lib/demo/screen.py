@@ -41,7 +41,7 @@ def _rows(told: Told) -> Sequence[tuple[str, str]]:
         ("detected", f"{told.detection_s:.1f} s after it happened (`why` counts from the last sign of life before)"),
         ("what was done", record.get("action_text") or record["action"]),
         ("running again", f"{_seconds(record.get('recovery_s'))} after the verdict"),
-        ("time after that", split_text(record)),
+        ("part by part", split_text(record)),
         ("steps lost", f"{record.get('steps_lost', 'unknown')} (a checkpoint was written every {told.save_every})"),
         ("resumed", f"attempt {told.attempts} at step {record.get('resumed_step')}, from {record.get('resumed_from')}"),
         *told.more,
