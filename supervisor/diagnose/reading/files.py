@@ -11,6 +11,8 @@ import msgspec
 from supervisor.errors import PayloadRefused
 
 _PIECE_BYTES: Final = 1 << 20
+_UNPACKED_BYTES: Final = 1 << 16
+"""At a time: where the file is damaged, what would have come with it is lost."""
 _JSON_BYTES: Final = 16 << 20
 _GZIP: Final = b"\x1f\x8b"
 _WITH_HEADER: Final = 31
@@ -33,6 +35,13 @@ def check_regular(path: Path) -> None:
             raise PayloadRefused(f"{path} is {name}; write its output to a file first and name that")
 
 
+def check_readable(path: Path) -> None:
+    """Raises `OSError` for a file that may not be read, `PayloadRefused` where its packing cannot be opened here."""
+    with path.open("rb") as file:
+        if file.read(len(_ZSTD)) == _ZSTD:
+            _zstd(path)
+
+
 def is_within(path: Path, folder: Path) -> bool:
     """The file lies in the folder, also after links are followed."""
     try:
@@ -51,19 +60,18 @@ def pieces_of(path: Path) -> Callable[[], Iterator[bytes]]:
             if head.startswith(_GZIP):
                 yield from _gunzipped(raw)
             elif head == _ZSTD:
-                yield from _read(_zstd(raw, path))
+                yield from _unzstd(raw, path)
             else:
                 yield from _read(raw, path.stat().st_size)
 
     return pieces
 
 
-def _read(file: IO[bytes], most: int | None = None) -> Iterator[bytes]:
+def _read(file: IO[bytes], most: int) -> Iterator[bytes]:
     """Up to so many bytes: a program may write faster than we read, and we would never come to the end."""
-    left = most
-    while data := file.read(_PIECE_BYTES if left is None else min(left, _PIECE_BYTES)):
+    while data := file.read(min(most, _PIECE_BYTES)):
         yield data
-        left = None if left is None else left - len(data)
+        most -= len(data)
 
 
 def _gunzipped(raw: IO[bytes]) -> Iterator[bytes]:
@@ -96,18 +104,30 @@ def read_json(path: Path, shape: type[_T]) -> _T | None:
         raise PayloadRefused(f"{path}: {exc}") from exc
 
 
-def _zstd(raw: IO[bytes], path: Path) -> IO[bytes]:
+def _unzstd(raw: IO[bytes], path: Path) -> Iterator[bytes]:
+    """All frames of the file; of one that is cut or damaged what comes before that."""
+    opened, error = _zstd(path)
+    try:
+        file = opened(raw)
+        while data := file.read(_UNPACKED_BYTES):
+            yield data
+    except (error, EOFError):
+        return
+
+
+def _zstd(path: Path) -> tuple[Callable[[IO[bytes]], IO[bytes]], type[Exception]]:
+    """What reads such a file, and what it raises for a damaged one."""
     try:
         from compression import zstd  # Python 3.14 has it itself
-
-        return cast("IO[bytes]", zstd.ZstdFile(raw))
     except ImportError:
         pass
+    else:
+        return zstd.ZstdFile, zstd.ZstdError
     try:
         import zstandard  # an extra
     except ImportError as exc:
         raise PayloadRefused(
             f"{path} is compressed with Zstandard: pip install 'slurm-supervise[zstd]', or `zstd -d` it first"
         ) from exc
-    reader: Any = zstandard.ZstdDecompressor().stream_reader(raw)
-    return cast("IO[bytes]", reader)
+    engine: Any = zstandard.ZstdDecompressor()
+    return lambda raw: cast("IO[bytes]", engine.stream_reader(raw, read_across_frames=True)), zstandard.ZstdError

@@ -1,6 +1,7 @@
 """An evidence bundle, a run folder, a folder of logs or one log file, as a bundle."""
 
 import re
+import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from supervisor.diagnose.evidence.stacks import main_thread
 from supervisor.diagnose.numbers import number_in
 from supervisor.diagnose.reading import packed
 from supervisor.diagnose.reading.dumps import read_dump
-from supervisor.diagnose.reading.files import check_regular, is_within, pieces_of, read_json
+from supervisor.diagnose.reading.files import check_readable, check_regular, is_within, pieces_of, read_json
 from supervisor.diagnose.signatures import Kind
 from supervisor.errors import PayloadRefused
 from supervisor.model.ids import NodeName, Rank
@@ -29,6 +30,8 @@ _OTHERS: Final = frozenset({"facts.json", "slurm.json", "job.json", "topology.js
 _NODES: Final = 20_000
 _RANK: Final = re.compile(r"(\d{1,7})(?:\.\w{1,8})?$")
 _TAILS_BYTES: Final = 16 << 20
+DUMPS_S: Final = 300.0
+"""For all flight-recorder dumps together: a real one takes a tenth of a second, a hostile one up to half a minute."""
 
 
 def read_bundle(path: Path) -> Bundle:
@@ -149,11 +152,11 @@ class _Folder:
             return False
         try:
             check_regular(file)
-            with file.open("rb"):
-                return True
+            check_readable(file)
         except (OSError, PayloadRefused) as exc:
             self._unread.append(f"{file.name}: {getattr(exc, 'strerror', None) or exc}")
             return False
+        return True
 
     def _of_nodes(self, folder: str) -> dict[NodeName, dict[str, Any]]:
         found = {}
@@ -167,7 +170,12 @@ class _Folder:
         return tuple(one for one in (told if isinstance(told, list) else [told]) if isinstance(one, dict) and one)
 
     def _dumps(self) -> Iterator[Dump]:
-        for file in islice(sorted((self._path / "flight").glob("*")), _FILES):
+        deadline = time.monotonic() + DUMPS_S
+        files = sorted((self._path / "flight").glob("*"))[:_FILES]
+        for index, file in enumerate(files):
+            if time.monotonic() > deadline:
+                self._unread.append(f"flight: {len(files) - index} files not read within {DUMPS_S:g} s")
+                return
             if file.is_dir() or not self._is_ours(file):
                 continue
             try:

@@ -2,25 +2,30 @@
 
 import re
 from dataclasses import dataclass
+from string import ascii_letters
 from typing import Final
 
 from supervisor.model.ids import NodeName, Rank
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]|\x00")
 _LABELS: Final = tuple(
-    re.compile(one)
-    for one in (
-        r" {0,7}(?P<rank>\d{1,7}): ",  # srun --label, flux run --label-io
-        r"\[rank ?:? ?(?P<rank>\d{1,7})\]:? ?",  # torch, Lightning
-        r"\[default(?P<local>\d{1,3})\]:? ?",  # torchrun --tee, per node
-        r"\[\d{1,4},(?P<rank>\d{1,7})\]<(?:stdout|stderr|stddiag)>: ?",  # mpirun --tag-output
-        r"\[(?P<rank>\d{1,7})\] (?=\S)",  # mpiexec -prepend-rank
-        r"\((?:\w+, )?rank=(?P<rank>\d{1,7}), pid=(?P<pid>\d{1,9})\) ?",  # Ray
-        r"\[(?P<node>[A-Za-z][\w.-]{0,63}):(?P<pid>\d{1,9})\] ?",  # Open MPI
-        r"(?P<node>[A-Za-z][\w.-]{0,63}):(?P<pid>\d{1,9}):\d{1,9} \[(?P<gpu>\d{1,3})\] (?=NCCL|[\w./-]+:\d)",  # NCCL
-        r"(?P<node>[A-Za-z][\w-]{0,62}\d): (?=\S)",  # pdsh, clush
+    (begins, re.compile(one))
+    for begins, one in (
+        (" 0123456789", r" {0,7}(?P<rank>\d{1,7}): "),  # srun --label, flux run --label-io
+        ("[", r"\[rank ?:? ?(?P<rank>\d{1,7})\]:? ?"),  # torch, Lightning
+        ("[", r"\[default(?P<local>\d{1,3})\]:? ?"),  # torchrun --tee, per node
+        ("[", r"\[\d{1,4},(?P<rank>\d{1,7})\]<(?:stdout|stderr|stddiag)>: ?"),  # mpirun --tag-output
+        ("[", r"\[(?P<rank>\d{1,7})\] (?=\S)"),  # mpiexec -prepend-rank
+        ("(", r"\((?:\w+, )?rank=(?P<rank>\d{1,7}), pid=(?P<pid>\d{1,9})\) ?"),  # Ray
+        ("[", r"\[(?P<node>[A-Za-z][\w.-]{0,63}):(?P<pid>\d{1,9})\] ?"),  # Open MPI
+        (
+            ascii_letters,
+            r"(?P<node>[A-Za-z][\w.-]{0,63}):(?P<pid>\d{1,9}):\d{1,9} \[(?P<gpu>\d{1,3})\] (?=NCCL|[\w./-]+:\d)",
+        ),
+        (ascii_letters, r"(?P<node>[A-Za-z][\w-]{0,62}\d): (?=\S)"),  # pdsh, clush
     )
 )
+"""What each label begins with, and its form; the longest one is NCCL's."""
 _ANY: Final = re.compile(r" {0,7}\d{1,7}: |[\[(]|[A-Za-z][\w.-]{0,63}:(?:\d| \S)")
 """What every label begins with: most lines have none, and that is told at once."""
 _NO_HOSTS: Final = frozenset({"md5", "sha1", "sha256", "utf8", "utf16", "py3", "python3", "conda3", "rank0", "int8"})
@@ -63,12 +68,13 @@ def read_labels(line: str) -> tuple[Writer, str]:
     if not _ANY.match(rest):
         return _NOBODY, rest
     found: dict[str, str] = {}
-    for label in _LABELS:
-        match = label.match(rest)
-        if match and match.groupdict().get("node") not in _NO_HOSTS:
-            found |= match.groupdict()
-            rest = rest[match.end() :]
-    return _writer(found), rest
+    for begins, label in _LABELS:
+        if rest[:1] in begins and (match := label.match(rest)):
+            named = match.groupdict()
+            if named.get("node") not in _NO_HOSTS:
+                found |= named
+                rest = rest[match.end() :]
+    return _writer(found) if found else _NOBODY, rest
 
 
 def writer_of(line: str, at: int | None = None) -> Writer:
@@ -77,9 +83,10 @@ def writer_of(line: str, at: int | None = None) -> Writer:
         line = _from_last_marker(line, at)
     writer, rest = read_labels(line)
     nccl = _NCCL.search(rest) if writer.node is None and "[" in rest else None
-    inside = _INLINE.search(rest) if writer.rank is None else None
+    inside = _INLINE.search(rest) if writer.rank is None and _may_name_rank(rest) else None
     rank = next((one for one in inside.groups() if one), None) if inside else None
-    named = _NODE.search(rest) if writer.node is None and nccl is None else None
+    may_name = writer.node is None and nccl is None and ("ode" in rest or "ost" in rest)
+    named = _NODE.search(rest) if may_name else None
     node = nccl[1] if nccl else next((one for one in named.groups() if one), None) if named else None
     return Writer(
         rank=writer.rank if rank is None else Rank(int(rank)),
@@ -92,7 +99,7 @@ def writer_of(line: str, at: int | None = None) -> Writer:
 
 def rank_inside(text: str) -> Rank | None:
     """A rank that the text itself names."""
-    match = _INLINE.search(text)
+    match = _INLINE.search(text) if _may_name_rank(text) else None
     number = next((one for one in match.groups() if one), None) if match else None
     return Rank(int(number)) if number else None
 
@@ -109,6 +116,11 @@ def expand_tasks(text: str, *, most: int) -> tuple[Rank, ...]:
                 return tuple(found)
             found.append(Rank(number))
     return tuple(found)
+
+
+def _may_name_rank(text: str) -> bool:
+    """Without these no search finds one; most lines are told by them."""
+    return "ank" in text or "PE" in text
 
 
 def _writer(found: dict[str, str]) -> Writer:

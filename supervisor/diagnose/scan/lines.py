@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from supervisor.diagnose.scan.catalogue import Catalogue, Spot, catalogue
+from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
 from supervisor.diagnose.scan.labels import Writer, expand_tasks, writer_of
+from supervisor.diagnose.scan.memory import DULL, Meaning, Memory
 from supervisor.diagnose.signatures import Kind, Mark, Role, Scope, Signature
+from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName, Rank
 
 LINE_CHARS: Final = 4096
@@ -16,12 +18,12 @@ _TAIL_CHARS: Final = 1024
 _TASKS: Final = 32
 """Hits that one line about many tasks makes at most."""
 _NUMBER_CHARS: Final = 10
+_NUMBERS: Final = frozenset({"gpu", "pid", "code", "signal", "errno", "ms", "step"})
 _OWN: Final = "supervise: "
 """What we said of an earlier interruption is no evidence of this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Fact, frozen=True, kw_only=True):
     """One line that a signature knows; a line about several tasks makes one per task."""
 
     signature: str
@@ -53,6 +55,10 @@ class Hit:
     """Nodes in Slurm's short form, where the line names several."""
 
 
+Telling = tuple[int, int, Meaning]
+"""A part of a line that means something: where it begins and ends, and what."""
+
+
 @dataclass(slots=True)
 class LineScanner:
     """Takes a log in pieces as it grows; a line cut by a piece's end is judged when the rest has come."""
@@ -67,25 +73,55 @@ class LineScanner:
         whole = data.rfind(b"\n") + 1
         # A progress bar may write megabytes without a newline: only the end of such a line is kept.
         self._rest = data[whole:][-LINE_CHARS:]
-        part = data[:whole]
-        return [hit for spot in self.signatures.spots(part) for hit in self.hits_at(part, spot)]
+        return [hit for _, _, meaning in self.telling(data[:whole]) for hit in meaning.hits]
 
     def hits(self, line: str) -> tuple[Hit, ...]:
         """Hits of one line."""
-        data = line.encode(errors="replace")
-        return tuple(hit for spot in self.signatures.spots(data) for hit in self.hits_at(data, spot))
+        return tuple(hit for _, _, meaning in self.telling(line.encode(errors="replace")) for hit in meaning.hits)
 
-    def hits_at(self, data: bytes, spot: Spot) -> tuple[Hit, ...]:
-        """Hits of this part of a line: the surest root or else the surest echo, and every line of context."""
-        text = shortened(data[spot.start : spot.end].decode(errors="replace"))
-        if text.startswith(_OWN):
-            return ()
-        known = [
-            found
-            for index in spot.candidates
-            if index < len(self.signatures.signatures) and (found := self.signatures.search(index, text, self.kind))
-        ]
-        return tuple(hit for signature, match in _chosen(known) for hit in _hits(text, signature, match))
+    def telling(self, data: bytes, begin: int = 0) -> Iterator[Telling]:
+        """The parts of lines from `begin` on that mean something, in order."""
+        memory = self.signatures.memory(self.kind)
+        known = memory.meanings
+        for start, end, literals in self.signatures.spots(data, begin):
+            part = data[start:end]
+            is_whole = start >= begin  # else not all of its literals are counted: its meaning is of use only here
+            meaning = known.get(part) if is_whole else None
+            if meaning is None:
+                candidates = self.signatures.candidates(literals)
+                meaning = self._meaning(part, candidates, memory if is_whole else Memory())
+            if meaning is not DULL:
+                yield start, end, meaning
+
+    def _meaning(self, part: bytes, candidates: tuple[int, ...], memory: Memory) -> Meaning:
+        shape = self.signatures.shape(part, candidates)
+        fitting = memory.fitting.get((candidates, shape))
+        is_trigger, is_place = self.signatures.is_trigger(candidates), self.signatures.place in part
+        if fitting == () and not is_trigger and not is_place:
+            return DULL  # not kept: that a part of this shape is the very same once more is no matter
+        text = shortened(part.decode(errors="replace"))
+        if fitting is None:
+            fitting = () if text.startswith(_OWN) else self._fitting(text, candidates)
+            memory.keep_fitting(candidates, shape, fitting)
+        hits = tuple(hit for index in fitting for hit in self._hits(text, index))
+        meaning = Meaning(hits, is_trigger, is_place) if hits or is_trigger or is_place else DULL
+        if hits or part == shape:
+            memory.keep_meaning(part, meaning)
+        return meaning
+
+    def _fitting(self, text: str, candidates: tuple[int, ...]) -> tuple[int, ...]:
+        """The surest root or else the surest echo, and every signature of context."""
+        known = self.signatures.signatures
+        found = [index for index in candidates if self.signatures.search(index, text, self.kind)]
+        for role in ("root", "echo"):
+            if same := [index for index in found if known[index].role == role]:
+                best = max(same, key=lambda index: known[index].weight)
+                return (best, *(index for index in found if known[index].role == "context"))
+        return tuple(found)
+
+    def _hits(self, text: str, index: int) -> tuple[Hit, ...]:
+        match = self.signatures.search(index, text, self.kind)
+        return _hits(text, self.signatures.signatures[index], match) if match else ()
 
 
 def find_lines(lines: Iterable[str], kind: Kind = "any") -> Iterator[Hit]:
@@ -103,26 +139,16 @@ def shortened(line: str) -> str:
     return f"{line[: LINE_CHARS - _TAIL_CHARS]} … {line[-_TAIL_CHARS:]}"
 
 
-def _chosen(known: "list[tuple[Signature, re.Match[str]]]") -> "list[tuple[Signature, re.Match[str]]]":
-    for role in ("root", "echo"):
-        if same := [one for one in known if one[0].role == role]:
-            best = max(same, key=lambda one: one[0].weight)
-            return [best, *(one for one in known if one[0].role == "context")]
-    return known
-
-
 def _hits(line: str, signature: Signature, match: "re.Match[str]") -> tuple[Hit, ...]:
-    named = match.groupdict()
+    named = {name: text for name, text in match.groupdict().items() if text is not None}
     writer = writer_of(line, match.start())
-    rank = _number(named.get("rank"))
+    rank = _number(named.pop("rank", None))
     own = Rank(rank) if rank is not None else writer.rank
-    tasks = expand_tasks(named.get("tasks") or "", most=_TASKS)
+    tasks = expand_tasks(named.pop("tasks", ""), most=_TASKS)
     return tuple(_hit(line, signature, named, writer, each) for each in tasks or (own,))
 
 
-def _hit(line: str, signature: Signature, named: dict[str, str | None], writer: Writer, rank: Rank | None) -> Hit:
-    node = _single(named.get("node"))
-    gpu, pid = _number(named.get("gpu")), _number(named.get("pid"))
+def _hit(line: str, signature: Signature, named: dict[str, str], writer: Writer, rank: Rank | None) -> Hit:
     return Hit(
         signature=signature.id,
         text=line,
@@ -134,27 +160,31 @@ def _hit(line: str, signature: Signature, named: dict[str, str | None], writer: 
         marks=signature.marks,
         rank=rank,
         local_rank=writer.local_rank,
-        node=node or writer.node,
-        gpu=gpu if gpu is not None else writer.gpu,
-        pid=pid if pid is not None else writer.pid,
-        pci=named.get("pci"),
-        code=_number(named.get("code")),
-        signal=_number(named.get("signal")) or signature.signal,
-        file=named.get("file"),
-        peer=named.get("peer"),
-        errno=_number(named.get("errno")),
-        ms=_number(named.get("ms")),
-        step=_number(named.get("step")),
-        number=named.get("number"),
-        names="" if node else (named.get("node") or ""),
+        **{"node": writer.node, "gpu": writer.gpu, "pid": writer.pid, "signal": signature.signal, **_told(named)},
     )
 
 
+def _told(named: dict[str, str]) -> dict[str, Any]:
+    """What the line itself tells, as fields of a hit."""
+    told: dict[str, Any] = {}
+    for name, text in named.items():
+        if name == "node":
+            node = _single(text)
+            told |= {"node": node} if node else {"names": text}
+        elif name not in _NUMBERS:
+            told[name] = text
+        elif (number := _number(text)) or (number == 0 and name != "signal"):
+            told[name] = number
+    return told
+
+
 def _number(text: str | None) -> int | None:
-    text = (text or "").strip()
+    if text is None:
+        return None
+    text = text.strip()
     return int(text) if text.isdecimal() and len(text) < _NUMBER_CHARS else None
 
 
-def _single(name: str | None) -> NodeName | None:
+def _single(name: str) -> NodeName | None:
     """The name, unless it is a list: then the line does not say which of them."""
     return NodeName(name.rstrip(",:.")) if name and not re.search(r"[\[,]", name) else None

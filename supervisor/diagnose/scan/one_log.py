@@ -1,23 +1,24 @@
 """One log, read once in pieces with bounded memory: what its lines show, when, and how far the program came."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Final
 
 from supervisor.diagnose.bundle import Log, Place
 from supervisor.diagnose.evidence.stacks import MAIN, frame_of
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.scan.as_findings import of_hit, of_trace
-from supervisor.diagnose.scan.catalogue import Catalogue, Spot, with_packs
+from supervisor.diagnose.scan.catalogue import Catalogue, with_packs
+from supervisor.diagnose.scan.kept import Kept
 from supervisor.diagnose.scan.labels import split_label, writer_of
-from supervisor.diagnose.scan.lines import LineScanner, shortened
-from supervisor.diagnose.scan.progress import Progress, progress_of
-from supervisor.diagnose.scan.stamps import Stamp, stamp_of
-from supervisor.diagnose.scan.traces import FATAL, TRIGGERS, Trace, TraceReader
+from supervisor.diagnose.scan.lines import Hit, LineScanner, Telling, shortened
+from supervisor.diagnose.scan.progress import Progress, may_hold_progress, progress_of
+from supervisor.diagnose.scan.stamps import Stamp, may_hold_stamp, stamp_of
+from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
 from supervisor.diagnose.signatures import Signature
-from supervisor.model.ids import NodeName, Rank
+from supervisor.model.ids import NodeName
 
 _CONTEXT_BYTES: Final = 8192
 """Kept of what was read, so that a line without a time finds the one before it."""
@@ -28,9 +29,6 @@ _STAMP_BYTES: Final = 512
 _TAIL_BYTES: Final = 128 * 1024
 _UNBROKEN_BYTES: Final = 1 << 20
 """More than this without a newline is read as if there were one."""
-_SAME: Final = 12
-"""Findings of one signature and rank that are kept: the first ones and the last."""
-_KEPT: Final = 20_000
 _LAST_LINES: Final = 12
 _FRAMES: Final = 8
 _ADDRESSES: Final = 4096
@@ -76,16 +74,7 @@ def scan_log(log: Log, index: int = 0, catalogue: Catalogue | None = None) -> Sc
 @cache
 def reading_catalogue(packs: tuple[Signature, ...] = ()) -> Catalogue:
     """The product's signatures and a site's, and what a reader of whole logs stops at beside them."""
-    return with_packs(packs, (*TRIGGERS, *_PLACES, MAIN))
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Findings of one signature and rank."""
-
-    first: list[Finding] = field(default_factory=list)
-    last: Finding | None = None
-    count: int = 0
+    return with_packs(packs, (*TRIGGERS, *_PLACES, MAIN), place=_NCCL.encode())
 
 
 class _Scan:
@@ -93,21 +82,19 @@ class _Scan:
         self._log, self._index, self._catalogue = log, index, catalogue
         self._scanner = LineScanner(kind=log.kind, signatures=catalogue)
         self._traces = TraceReader(log.rank)
-        self._plain = len(catalogue.signatures)
-        self._kept: dict[tuple[str, Rank | None], _Kept] = {}
-        self._fatal: dict[int, tuple[_Kept, int]] = {}  # by line: findings of fatal errors, whose frames come later
+        self._kept = Kept(log.rank)
         self._number = 1
         self._base = 0  # where in the log the data at hand begin
-        self._seen = 0  # up to where lines have been looked at for their time
+        self._seen = 0  # where the last line begins that was looked at for its time
         self._first: Stamp | None = None
         self._stamp: Stamp | None = None
         self._tail = b""
-        self._tail_line = 1
         self._progressed = False
         self._place: Place | None = None
         self._addresses: dict[str, NodeName] = {}
         self._stack: list[str] = []
         self._is_stack = False
+        self._is_watching = False  # each line counts: one of a traceback, or of a dump of stacks
 
     def run(self) -> Scanned:
         keep, done = b"", 0
@@ -126,21 +113,21 @@ class _Scan:
         if len(keep) > done:
             self._block(keep, done, len(keep))
         for trace in self._traces.end():
-            if not self._attach(trace):
-                self._add(of_trace(self._log, self._index, trace, self._stamp))
+            if not self._kept.attach(trace):
+                self._kept.add(of_trace(self._log, self._index, trace, self._stamp))
         return self._result()
 
     def _block(self, data: bytes, begin: int, end: int) -> None:
         if self._first is None:
             self._first = _first_stamp(data, begin, end)
         part = data if end == len(data) else data[:end]
-        spots = list(self._catalogue.spots(part, begin))
+        parts = self._kept.without_repeated(self._telling(part, begin))
         at, place, number = 0, begin, self._number
         while True:
-            if not self._traces.is_open and not self._is_stack:
-                if at >= len(spots):
+            if not self._is_watching:
+                if at >= len(parts):
                     break
-                start = max(part.rfind(b"\n", place, spots[at].start) + 1, place)
+                start = part.rfind(b"\n", place, parts[at][0]) + 1 or place
                 number += part.count(b"\n", place, start)
                 place = start
             if place >= end:
@@ -148,35 +135,53 @@ class _Scan:
             stop = part.find(b"\n", place, end)
             stop = end if stop < 0 else stop
             here = at
-            while at < len(spots) and spots[at].start <= stop:
+            while at < len(parts) and parts[at][0] <= stop:
                 at += 1
-            self._line(number, part, place, stop, spots[here:at])
-            place, number = stop + 1, number + 1
+            self._line(number, part, place, stop, parts[here:at])
+            place, number = stop + 1, number + (stop < end)
         if place < end:
             number += part.count(b"\n", place, end)
-        self._remember_tail(part, begin, end)
+        self._tail = _last_lines(self._tail + part[begin:end])
         self._number = number
 
-    def _line(self, number: int, data: bytes, start: int, stop: int, spots: list[Spot]) -> None:
-        cut = max(start, stop - 4 * _CONTEXT_BYTES)
-        text = shortened(data[cut:stop].decode(errors="replace"))
-        self._read_stack(text)
-        if _NCCL in text:
+    def _telling(self, data: bytes, begin: int) -> Iterator[Telling]:
+        """Parts of lines that must be looked at; where the place is known, no more of those that may tell it."""
+        for part in self._scanner.telling(data, begin):
+            hits, is_trigger, is_place = part[2]
+            if hits or is_trigger or (is_place and self._place is None):
+                yield part
+
+    def _line(self, number: int, data: bytes, start: int, stop: int, parts: list[Telling]) -> None:
+        hits: Sequence[Hit]
+        if len(parts) == 1:
+            hits, is_trigger, is_place = parts[0][2]
+        else:
+            hits = [hit for _, _, meaning in parts for hit in meaning.hits]
+            is_trigger = any(meaning.is_trigger for _, _, meaning in parts)
+            is_place = any(meaning.is_place for _, _, meaning in parts)
+        text = _text(data, start, stop, parts)
+        if is_place or (self._is_watching and _NCCL in text):
             self._learn_place(text)
-        is_trace = self._traces.is_open or any(spot.candidates[-1] >= self._plain for spot in spots)
-        traces = list(self._traces.read(number, text)) if is_trace else []
-        hits = [hit for spot in spots for hit in self._scanner.hits_at(data, spot)]
+        traces = self._watched(number, text) if is_trigger or self._is_watching else ()
         if not traces and not hits:
             return
         stamp = self._stamp_at(data, start, text)
         trace = traces[-1] if traces else None
         for one in traces:
-            if one.number != number and self._attach(one):
+            if one.number != number and self._kept.attach(one):
                 continue
             if one.number != number or not any(hit.role != "context" for hit in hits):
-                self._add(of_trace(self._log, self._index, one, stamp))
+                self._kept.add(of_trace(self._log, self._index, one, stamp))
         for hit in hits:
-            self._add(of_hit(self._log, self._index, number, hit, stamp=stamp, trace=trace))
+            finding = partial(of_hit, self._log, self._index, number, hit, stamp=stamp, trace=trace)
+            self._kept.add_hit(hit, finding)
+
+    def _watched(self, number: int, text: str) -> Sequence[Trace]:
+        """Tracebacks that are complete with this line; also what it tells of the main thread."""
+        self._read_stack(text)
+        traces = list(self._traces.read(number, text))
+        self._is_watching = self._traces.is_open or self._is_stack
+        return traces
 
     def _read_stack(self, text: str) -> None:
         if MAIN in text:
@@ -187,57 +192,44 @@ class _Scan:
             self._is_stack = False
 
     def _learn_place(self, text: str) -> None:
+        own = _OWN_ADDRESS.search(text)
+        if self._place is not None and own is None:
+            return
         writer = writer_of(text)
         if writer.node and writer.pid:
             self._place = self._place or Place(node=writer.node, gpu=writer.gpu)
-            if (own := _OWN_ADDRESS.search(text)) and len(self._addresses) < _ADDRESSES:
+            if own and len(self._addresses) < _ADDRESSES:
                 self._addresses[own[1]] = writer.node
 
     def _stamp_at(self, data: bytes, start: int, text: str) -> Stamp | None:
-        """The line's own time, or that of the nearest line before it that has one. No line is looked at twice."""
+        """The line's own time, or that of the nearest line before it that has one, back to the last one asked for."""
         stamp, place = stamp_of(text), start
-        for _ in range(_LOOK_BACK_LINES):
-            if stamp is not None or place <= 0 or self._base + place <= self._seen:
-                break
-            before = data.rfind(b"\n", max(0, place - 1 - _CONTEXT_BYTES), place - 1) + 1
-            line = data[before : place - 1][:_STAMP_BYTES].decode(errors="replace")
-            stamp = stamp_of(line)
-            self._progressed = self._progressed or progress_of(0, split_label(line)[1]) is not None
-            place = before
-        self._seen = self._base + start + len(text)
+        looked = self._seen - self._base
+        if stamp is None and self._may_tell(data, start):
+            for _ in range(_LOOK_BACK_LINES):
+                if stamp is not None or place <= 0 or place <= looked:
+                    break
+                before = data.rfind(b"\n", max(0, place - 1 - _CONTEXT_BYTES), place - 1) + 1
+                line = data[before : place - 1][:_STAMP_BYTES].decode(errors="replace")
+                stamp = stamp_of(line)
+                self._progressed = self._progressed or progress_of(0, split_label(line)[1]) is not None
+                place = before
+        self._seen = self._base + start
         if stamp is not None:
             self._stamp = stamp
         return self._stamp
 
-    def _add(self, finding: Finding) -> None:
-        if len(self._kept) > _KEPT and (finding.signature, finding.rank) not in self._kept:
-            return
-        kept = self._kept.setdefault((finding.signature, finding.rank), _Kept())
-        kept.count += 1
-        if len(kept.first) < _SAME:
-            kept.first.append(finding)
-            if finding.role != "context" and FATAL in finding.text:
-                self._fatal.setdefault(finding.order[1], (kept, len(kept.first) - 1))
-        else:
-            kept.last = finding
-
-    def _attach(self, trace: Trace) -> bool:
-        """A fatal error was told before its frames: its finding gets the innermost of them."""
-        if trace.number not in self._fatal:
-            return False
-        kept, at = self._fatal.pop(trace.number)
-        kept.first[at] = replace(kept.first[at], frame=trace.top)
-        return True
-
-    def _remember_tail(self, data: bytes, begin: int, end: int) -> None:
-        tail = self._tail + data[begin:end]
-        drop = tail.find(b"\n", max(0, len(tail) - _TAIL_BYTES)) + 1 if len(tail) > _TAIL_BYTES else 0
-        self._tail_line += tail.count(b"\n", 0, drop)
-        self._tail = tail[drop:]
+    def _may_tell(self, data: bytes, start: int) -> bool:
+        """Lines from the last one looked at up to this place may hold a time or a report of progress."""
+        begin = max(self._seen - self._base, 0)
+        if start - begin > _CONTEXT_BYTES:
+            return True
+        lines = data[begin:start]
+        return may_hold_stamp(lines) or (not self._progressed and may_hold_progress(lines))
 
     def _result(self) -> Scanned:
         lines = self._tail.decode(errors="replace").replace("\r\n", "\n").split("\n")
-        numbered = list(enumerate(lines, start=self._tail_line))
+        numbered = list(enumerate(lines, start=self._number - self._tail.count(b"\n")))
         progress = tuple(_progress(numbered))
         last = next((stamp for _, line in reversed(numbered) if (stamp := stamp_of(line))), None)
         return Scanned(
@@ -255,15 +247,24 @@ class _Scan:
         )
 
     def _findings(self, progress: tuple[Progress, ...]) -> Iterator[Finding]:
-        found = [
-            replace(one, count=kept.count if one is kept.first[0] else 1)
-            for kept in self._kept.values()
-            for one in (*kept.first, *([kept.last] if kept.last else []))
-        ]
-        numbers = [one.line for one in progress]
-        for finding in sorted(found, key=lambda one: one.order):
-            after = sum(number > finding.order[1] for number in numbers[-_WENT_ON:])
-            yield replace(finding, went_on=after >= _WENT_ON)
+        last = [one.line for one in progress[-_WENT_ON:]]
+        return self._kept.findings(lambda finding: sum(one > finding.order[1] for one in last) >= _WENT_ON)
+
+
+def _last_lines(data: bytes) -> bytes:
+    """What is kept of it for its end: whole lines where there are some."""
+    if len(data) <= _TAIL_BYTES:
+        return data
+    return data[data.find(b"\n", len(data) - _TAIL_BYTES) + 1 :]
+
+
+def _text(data: bytes, start: int, stop: int, parts: list[Telling]) -> str:
+    """What is looked at of this line."""
+    if len(parts) == 1:
+        begin, end, meaning = parts[0]
+        if begin == start and end == stop and meaning.hits:
+            return meaning.hits[0].text  # the same, and at hand
+    return shortened(data[max(start, stop - 4 * _CONTEXT_BYTES) : stop].decode(errors="replace"))
 
 
 def _progress(numbered: list[tuple[int, str]]) -> Iterator[Progress]:

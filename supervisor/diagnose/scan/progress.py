@@ -19,6 +19,7 @@ _EPOCHS: Final = re.compile(
 _BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|batch|time ?step)\W{1,3}\d", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
 _SPENT: Final = re.compile(r"\b(?:loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta)\b", re.IGNORECASE)
+_OF_BAR: Final = b" ["
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,10 @@ def progress_of(number: int, line: str, rank: Rank | None = None) -> Progress | 
         return None
     total = match["total"]
     return Progress(number, int(match["step"]), int(total) if total else None, rank)
+
+
+def may_hold_progress(lines: bytes) -> bool:
+    """False: `progress_of` finds nothing in any of these lines. Costs far less than asking it of each."""
+    low = lines.lower()
+    # `step` and `epoch` in one; spelled out, since this is asked of nearly every line that means something.
+    return b"ep" in low or b"iter" in low or b"batch" in low or b"update" in low or _OF_BAR in low

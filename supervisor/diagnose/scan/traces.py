@@ -100,7 +100,8 @@ class _Open:
 
 _IGNORED: Final = "Exception ignored "
 FATAL: Final = "Fatal Python error: "
-TRIGGERS: Final = ("Traceback (most recent call last)", FATAL, '", line ', _IGNORED)
+_FOLLOWS: Final = "above exception"
+TRIGGERS: Final = ("Traceback (most recent call last)", FATAL, '", line ', _IGNORED, _FOLLOWS)
 """A log without any of these literals holds no traceback."""
 
 
@@ -129,6 +130,8 @@ class TraceReader:
 
     def read(self, number: int, line: str) -> Iterator[Trace]:
         """The tracebacks that are complete with this line."""
+        if not self.is_open and not _may_begin(line):
+            return
         label, rest = split_label(line)
         if "Traceback (most recent call last)" in rest:
             _bounded(self._open)[label] = _Open(
@@ -143,7 +146,7 @@ class TraceReader:
         elif rest.startswith("Current thread ") and label in self._fatal:
             at, text = self._fatal.pop(label)
             _bounded(self._open)[label] = _Open(number=at, is_reversed=True, text=text)
-        elif "the above exception" in rest.lower():
+        elif _FOLLOWS in rest:
             _bounded(self._follows).add(label)
         elif label not in self._open and _FRAME.match(rest):
             # The log begins, or was cut, in the middle of one.
@@ -198,6 +201,11 @@ class TraceReader:
             is_follow_up=now.is_follow_up,
             is_ignored=now.is_ignored,
         )
+
+
+def _may_begin(line: str) -> bool:
+    """Most lines, where no traceback is open, are told by this."""
+    return any(one in line for one in TRIGGERS)
 
 
 def _bounded(table: _T) -> _T:
