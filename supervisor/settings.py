@@ -70,3 +70,11 @@ class Settings(Fact, frozen=True, kw_only=True):
     """
     agent_memory_mb: int = 128
     """Memory limit of the agent step on each node, so that it hits its own limit before the ranks do."""
+    ledger: str = ""
+    """Folder of the site's ledger, where each job leaves a small file of its interruptions; empty: none is kept."""
+    ledger_users: Literal["name", "pseudonym", "none"] = "name"
+    """How the ledger names users; without a key that the job can read a pseudonym becomes none."""
+    ledger_without: str = ""
+    """Partitions whose jobs are left out of the ledger, with commas between them."""
+    ledger_keep: str = "400d"
+    """How long the ledger keeps a month; `supervise ledger upkeep` removes what is older."""

@@ -99,8 +99,8 @@ async def _run(config: AgentConfig, node: NodeName, link: AgentLink) -> None:
 
 def _senses(config: AgentConfig, address: str) -> Senses:
     job = config.job_id if config.job_id != NO_JOB else ""
-    ranks = {"SUPERVISE_BEAT_DIR": config.beat_dir, "SLURM_JOB_ID": job, "SUPERVISE_RUN_ID": config.run_id}
-    folder = supervise_beat.folder_of({**os.environ, **ranks})
+    # A `SUPERVISE_BEAT_DIR` of the user's is in this environment as it is in the ranks'.
+    folder = supervise_beat.folder_of({**os.environ, "SLURM_JOB_ID": job, "SUPERVISE_RUN_ID": config.run_id})
     return Senses(
         watcher=Watcher(Scanner(run_id=config.run_id, job_id=config.job_id)),
         pages=Pages(Path(folder)),

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +15,8 @@ from supervisor.model.ids import AttemptNo, Rank
 from supervisor.model.wire import RankBeat
 
 _NAME: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
+_OURS: Final = re.compile(r"\.?\d{1,9}-\d{1,9}(\.[0-9a-f]{8})?")
+"""A page, or one that was being made."""
 _PHASE_NAMES: Final = {code: name for name, code in layout.PHASES.items()}
 
 
@@ -123,10 +124,15 @@ class Pages:
         self._seen.clear()
 
     def remove(self) -> None:
-        """Let all pages go and take the folder away, unless it is not ours."""
+        """Let all pages go and take them away, and the folder if it is empty then: the user may have chosen it."""
         self.close()
-        if self._folder.is_dir() and layout.make_folder(str(self._folder)):
-            shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if not self._folder.is_dir() or not layout.make_folder(str(self._folder)):
+                return
+            for path in self._folder.iterdir():
+                if _OURS.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
+            self._folder.rmdir()
 
     def read(self, *, now: float) -> tuple[RankBeat, ...]:
         """Each rank's last beat, by rank. `now` is monotonic seconds; ages count from it. Never raises."""

@@ -9,7 +9,9 @@ from supervisor.model.facts import JobFacts
 POSITIVE: Final = frozenset({"walltime", "preemption"})
 """Causes after which the run goes on in another job, if Slurm does not see to that itself."""
 SIGTERM: Final = 15
-RUNNING_STATES: Final = frozenset({"RUNNING", "SUSPENDED", "CONFIGURING", "RESIZING", "UNKNOWN", ""})
+RUNNING_STATES: Final = frozenset(
+    {"RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "CONFIGURING", "RESIZING", "UNKNOWN", ""}
+)
 WORDS: Final = {
     "walltime": "the time limit has ended the job",
     "preemption": "a job with more right has taken the nodes",
@@ -34,13 +36,19 @@ def find_cause(state: State, said: SlurmReported | None) -> str:
     if state.rung == "requeue":
         return "requeue"  # our own order: this signal is how Slurm carries it out
     job = said.job if said else None
-    return _by_facts(job) or _by_nodes(state, said) or _by_lines(state) or _by_clock(state) or _by_person(state, job)
+    by_slurm = _by_facts(state, job) or _by_nodes(state, said)
+    return by_slurm or _by_lines(state) or _by_clock(state, job) or _by_person(state, job)
 
 
 def is_preempted(job: JobFacts) -> bool:
     """Another job takes the nodes, now or when the grace is over. A preemption before the last start is history."""
     is_now = job.preempt_time is not None and job.preempt_time >= (job.start_time or 0.0)
     return is_now or job.state == "PREEMPTED"
+
+
+def is_before_end_of_grace(state: State, at: float) -> bool:
+    """Slurm itself ends a preempted job when its grace is over: who does before is somebody else."""
+    return state.grace_until is not None and at < state.grace_until - _LIMIT_SLACK_S
 
 
 def is_requeued_by_slurm(state: State) -> bool:
@@ -62,16 +70,23 @@ def is_successor_unwanted(state: State) -> bool:
     return cause not in POSITIVE
 
 
-def _by_facts(job: JobFacts | None) -> str:
+def _by_facts(state: State, job: JobFacts | None) -> str:
     if job is None:
         return ""
     if job.state in _AGAIN:
         return "requeue"
-    if is_preempted(job):
+    if is_preempted(job) and not _is_ended_in_grace(state, job):
         return "preemption"
     if job.reason == "TimeLimit" or job.state in {"TIMEOUT", "DEADLINE"}:
         return "walltime"
     return "node_failure" if job.state == "NODE_FAIL" else ""
+
+
+def _is_ended_in_grace(state: State, job: JobFacts) -> bool:
+    """The job was preempted, and then somebody could not wait for the end of its grace."""
+    term = state.term
+    is_ending = job.state not in {*RUNNING_STATES, "PREEMPTED"}
+    return is_ending and term is not None and term.whole_step and is_before_end_of_grace(state, term.at)
 
 
 def _by_nodes(state: State, said: SlurmReported | None) -> str:
@@ -85,9 +100,20 @@ def _by_lines(state: State) -> str:
     return next((_LINES[line] for line in lines if line in _LINES), "")
 
 
-def _by_clock(state: State) -> str:
-    limit, term = state.walltime_at, state.term
+def _by_clock(state: State, job: JobFacts | None) -> str:
+    limit, term = _limit(state, job), state.term
     return "walltime" if limit is not None and term is not None and term.at >= limit - _LIMIT_SLACK_S else ""
+
+
+def _limit(state: State, job: JobFacts | None) -> float | None:
+    """When the time limit would end the job. It may have been raised since Slurm was asked last.
+
+    Where the job was suspended meanwhile, its start and its limit alone would say too early.
+    """
+    known = state.walltime_at
+    if known is None or job is None or job.start_time is None or job.time_limit_s is None:
+        return known
+    return max(known, job.start_time + job.time_limit_s)
 
 
 def _by_person(state: State, job: JobFacts | None) -> str:

@@ -16,7 +16,8 @@ def allowed_s(stage: Stage, settings: Settings) -> float | None:
         Stage.PREPARING: looking,
         Stage.CHECKING: looking,
         Stage.LAUNCHING: _LAUNCH_S,
-        Stage.COLLECTING: max(settings.collect_deadline_s, slurm) + _MARGIN_S,
+        # Slurm's answer and the last lines come first, then the diagnosis.
+        Stage.COLLECTING: slurm + settings.collect_deadline_s + _MARGIN_S,
         Stage.STOPPING: settings.stop_deadline_s + _MARGIN_S,
         # The order, and the look whether a timed-out order was carried out.
         Stage.SHRINKING: 2 * slurm + _MARGIN_S,

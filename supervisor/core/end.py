@@ -5,6 +5,7 @@ from supervisor.core.cause import SIGTERM
 from supervisor.core.instructions import Finish
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
+from supervisor.model.job_comment import comment
 
 
 def finish(
@@ -21,7 +22,8 @@ def finish(
         incident.close(turn)
     status = _status(turn, is_ended_by_term=is_ended_by_term)
     order = Finish(code=1 if handed_over else status.code, signal=None if handed_over else status.signal)
-    order = Finish(code=order.code, signal=order.signal, handed_over=handed_over, reason=words)
+    told = comment(words, turn.state.marks)
+    order = Finish(code=order.code, signal=order.signal, handed_over=handed_over, reason=words, comment=told)
     turn.enter(Stage.FINISHED)
     turn.set(finish=order)
     if not is_told and (turn.state.behind.incidents or order.code != 0):

@@ -203,6 +203,8 @@ class Diagnosed(Fact, frozen=True, kw_only=True, tag="diagnosed"):
     at: float
     incident: IncidentNo
     verdict: Verdict
+    step: int | None = None
+    """The furthest step at which any rank was seen: in step with the others, a lost node had come as far."""
 
 
 class Stopped(Fact, frozen=True, kw_only=True, tag="stopped"):

@@ -10,6 +10,7 @@ from supervisor.core.state import Attempt, Incident
 from supervisor.core.turn import Turn
 from supervisor.core.wording import ended_by
 from supervisor.model.ids import AttemptNo, IncidentNo, NodeName
+from supervisor.model.job_comment import with_mark
 from supervisor.model.records import IncidentRecord, Split
 from supervisor.model.verdict import Class, Retry, Verdict
 
@@ -53,8 +54,10 @@ def open_incident(turn: Turn, *, evidence_at: float, lost: tuple[NodeName, ...] 
 
 
 def keep(turn: Turn) -> None:
-    """Have the record written as it is now."""
-    turn.do(KeepRecord(record=turn.incident.record))
+    """Have the record written as it is now; the job's next Comment tells of it."""
+    record = turn.incident.record
+    turn.set(marks=with_mark(turn.state.marks, record, turn.state.job_id))
+    turn.do(KeepRecord(record=record))
 
 
 def diagnosed(turn: Turn, verdict: Verdict) -> None:

@@ -68,7 +68,6 @@ class StopAttempt(Fact, frozen=True, kw_only=True, tag="stop_attempt"):
     nodes: tuple[NodeName, ...]
     lost: tuple[NodeName, ...] = ()
     """Known not to answer: no proof is asked of them."""
-    is_script_ended: bool = False
 
 
 class Shrink(Fact, frozen=True, kw_only=True, tag="shrink"):
@@ -87,6 +86,8 @@ class Submit(Fact, frozen=True, kw_only=True, tag="submit"):
     exclude: tuple[NodeName, ...]
     after_this_job: bool = False
     """Something of this job may still live: the successor must not begin before it has ended (`afterany`)."""
+    only_look: bool = False
+    """Given before, and now there is no cause for it: find the job that it may have made, and make none."""
 
 
 class CancelJob(Fact, frozen=True, kw_only=True, tag="cancel_job"):
@@ -108,7 +109,9 @@ class Finish(Fact, frozen=True, kw_only=True, tag="finish"):
     signal: int | None = None
     handed_over: bool = False
     reason: str = ""
-    """One sentence: also the job's last Comment."""
+    """One sentence."""
+    comment: str = ""
+    """The job's last Comment: the sentence and what can be read back."""
 
 
 class Say(Fact, frozen=True, kw_only=True, tag="say"):

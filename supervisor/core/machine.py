@@ -134,7 +134,10 @@ def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmRepor
             watch.slurm_said(turn, event)
             ticks.slurm_said(turn, event)
         case Tick():
+            # A node may be given up for lost by age alone: before anything is started on it.
+            ticks.judge_losses(turn)
             ticks.tick(turn)
+            return
     ticks.judge_losses(turn)
 
 
@@ -159,6 +162,7 @@ def _answer(
     turn: Turn,
     event: NodesChecked | Diagnosed | Stopped | Shrunk | CheckpointChosen | Submitted | Requeued,
 ) -> None:
+    ticks.judge_losses(turn)
     match event:
         case NodesChecked():
             launch.checked(turn, event)

@@ -6,30 +6,48 @@ also takes back a successor that was submitted just before.
 
 from typing import Final
 
-from supervisor.core import handover, incident
-from supervisor.core.cause import POSITIVE, SIGTERM, WORDS, find_cause, is_requeued_by_slurm, is_successor_unwanted
-from supervisor.core.deadlines import leaving_s
+from supervisor.core import handover, planned_record
+from supervisor.core.cause import (
+    POSITIVE,
+    SIGTERM,
+    WORDS,
+    find_cause,
+    is_before_end_of_grace,
+    is_requeued_by_slurm,
+    is_successor_unwanted,
+)
+from supervisor.core.deadlines import asking_s, leaving_s
 from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen, Requeued, SignalReceived, SlurmReported, Submitted
 from supervisor.core.instructions import AskSlurm, ChooseCheckpoint, StopAttempt, Submit
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, Term
 from supervisor.core.turn import Turn
-from supervisor.model.verdict import Class, Retry, Verdict
 
 _PAUSES_S: Final = (1.0, 3.0)
 """Before a submission that failed is tried again: Slurm kills the job some seconds after its SIGTERM (KillWait)."""
 
 
 def signalled(turn: Turn, event: SignalReceived) -> None:
-    """A signal to the batch pid. Only the first SIGTERM means something; the keeper forwards them all."""
+    """A signal to the batch pid; the keeper forwards them all. The first SIGTERM is the end."""
     if event.number != SIGTERM:
         _warned(turn)
         return
-    if turn.state.term is not None or turn.state.stage is Stage.FINISHED:
-        return
-    turn.say("SIGTERM: nothing is started any more, the script has its time")
-    begin(turn, whole_step=event.whole_step)
+    if turn.state.term is not None:
+        _signalled_again(turn, event)
+    elif turn.state.stage is not Stage.FINISHED:
+        turn.say("SIGTERM: nothing is started any more, the script has its time")
+        begin(turn, whole_step=event.whole_step)
+
+
+def _signalled_again(turn: Turn, event: SignalReceived) -> None:
+    """Within the grace of a preemption, which is no signal's doing: a person may cancel the job, and so the run."""
+    is_open = turn.state.stage is Stage.ENDING and turn.term.is_answered and turn.term.cause == "preemption"
+    if is_open and event.whole_step and is_before_end_of_grace(turn.state, turn.at):
+        turn.say("SIGTERM before the grace of the preemption is over: asking Slurm who ends this job")
+        turn.change_term(at=turn.at, whole_step=True, is_answered=False, cause="")
+        turn.set(deadline=turn.at + asking_s(turn.settings))
+        turn.do(AskSlurm())
 
 
 def _warned(turn: Turn) -> None:
@@ -55,7 +73,8 @@ def begin(turn: Turn, *, whole_step: bool = False, cause: str = "") -> None:
     turn.enter(Stage.ENDING)
     if not cause:
         turn.do(AskSlurm())
-    _look_for_progress(turn)
+    if not turn.term.is_submitted:
+        _look_for_progress(turn)
     if cause:
         settle(turn)
 
@@ -83,7 +102,12 @@ def submitted(turn: Turn, event: Submitted) -> None:
         return
     if event.outcome == "accepted":
         turn.set(submitted=event.job_id)
-    elif _may_submit_again(turn):
+    elif not turn.term.is_answered or turn.term.is_choosing:
+        # Whether there is a cause is not known yet: as soon as it is, and not as one more try.
+        turn.change_term(submit_at=turn.at)
+        _look_for_progress(turn)
+        return
+    elif _may_submit_again(turn, event):
         _submit_later(turn, event)
         return
     else:
@@ -93,29 +117,33 @@ def submitted(turn: Turn, event: Submitted) -> None:
 
 
 def is_submission_due(turn: Turn) -> bool:
-    """The pause after a submission that failed is over."""
+    """The pause after a submission that failed is over, and it is known whether there is a cause for it."""
     term = turn.state.term
-    return (
-        turn.state.stage is Stage.ENDING
-        and term is not None
-        and term.submit_at is not None
-        and turn.at >= term.submit_at
-    )
+    if turn.state.stage is not Stage.ENDING or term is None or term.submit_at is None:
+        return False
+    return turn.at >= term.submit_at and term.is_answered and not term.is_choosing
 
 
 def order_submission(turn: Turn) -> None:
-    """Order the successor (again), and wait for the answer."""
+    """Order the successor (again), and wait for the answer.
+
+    One that was ordered before SIGTERM, by a supervisor that was killed, is only looked for until there is a cause.
+    """
     turn.change_term(submit_at=None)
     turn.set(deadline=turn.at + leaving_s(turn.settings))
     # The script may still be saving: the successor waits for the end of this job, which is near.
-    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True))
+    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True, only_look=not _is_wanted(turn)))
 
 
 def requeued(turn: Turn, event: Requeued) -> None:
     """The requeue that we asked for ends this job by SIGTERM: its answer may come after that."""
-    if turn.state.stage is Stage.ENDING and event.ok:
+    if turn.state.stage is not Stage.ENDING:
+        return
+    if event.ok:
         turn.change_term(is_answered=True, cause="requeue")
         settle(turn)
+    elif turn.state.rung == "requeue":
+        turn.set(rung="submit")  # it was not our order then: the signal means what Slurm says of it
 
 
 def started_late(turn: Turn) -> None:
@@ -136,9 +164,8 @@ def settle(turn: Turn) -> None:
         return
     if is_successor_unwanted(turn.state):
         handover.take_back(turn)
-    attempt = turn.state.attempt
-    if attempt is not None and attempt.is_live and (attempt.is_started or attempt.is_stopping):
-        turn.set(deadline=turn.at + leaving_s(turn.settings) if attempt.is_stopping else None)
+    if _is_script_there(turn):
+        turn.set(deadline=turn.at + leaving_s(turn.settings) if turn.attempt.is_stopping else None)
         return
     if turn.term.is_submitting:
         turn.set(deadline=turn.at + leaving_s(turn.settings))
@@ -150,8 +177,7 @@ def late(turn: Turn) -> None:
     """Answers are overdue: what is not known by now is not waited for."""
     term = turn.term
     if term.is_answered and not term.is_choosing:
-        attempt = turn.state.attempt
-        if attempt is None or not attempt.is_live or attempt.is_stopping:
+        if not _is_script_there(turn) or turn.attempt.is_stopping:
             _finish(turn)
         else:
             turn.change_term(is_submitting=False)
@@ -162,6 +188,12 @@ def late(turn: Turn) -> None:
     turn.change_term(is_answered=True, is_choosing=False, cause=cause)
     turn.say("no answer in time about why the job ends")
     settle(turn)
+
+
+def _is_script_there(turn: Turn) -> bool:
+    """The script runs, or comes to its end by our doing; one that was only ordered when SIGTERM came never begins."""
+    attempt = turn.state.attempt
+    return attempt is not None and attempt.is_live and (attempt.is_started or attempt.is_stopping)
 
 
 def ask_again(turn: Turn) -> None:
@@ -176,7 +208,7 @@ def ask_again(turn: Turn) -> None:
 
 
 def _look_for_progress(turn: Turn) -> None:
-    if turn.settings.checkpoint and not turn.is_observing and not turn.term.is_submitted:
+    if turn.settings.checkpoint and not turn.is_observing and not turn.term.is_choosing:
         turn.change_term(is_choosing=True)
         turn.do(_choose_order(turn))
 
@@ -210,9 +242,18 @@ def _submit(turn: Turn) -> None:
     order_submission(turn)
 
 
-def _may_submit_again(turn: Turn) -> bool:
+def _may_submit_again(turn: Turn, event: Submitted) -> bool:
+    """Where nobody knows whether there is a job, it is looked for without a cause too: it may have to be cancelled."""
+    return turn.term.tries < len(_PAUSES_S) and (event.outcome == "unknown" or _is_wanted(turn))
+
+
+def _is_wanted(turn: Turn) -> bool:
+    """All answers are there, and they are for a successor. A dead node is reason enough for one ordered before it."""
     term = turn.term
-    return term.is_answered and not term.is_choosing and term.tries < len(_PAUSES_S) and _goes_on(turn)
+    if not term.is_answered or term.is_choosing:
+        return False
+    is_for_dead_node = term.cause == "node_failure" and not turn.is_observing
+    return _goes_on(turn) or (is_for_dead_node and not is_successor_unwanted(turn.state))
 
 
 def _submit_later(turn: Turn, event: Submitted) -> None:
@@ -229,35 +270,5 @@ def _finish(turn: Turn) -> None:
     words = WORDS[cause]
     if turn.state.submitted is not None:
         words += f"; job {turn.state.submitted} goes on with the run"
-    _keep_planned(turn, cause, words, goes_on=goes_on)
+    planned_record.keep(turn, cause, words, goes_on=goes_on)
     finish(turn, words=words, handed_over=goes_on, is_ended_by_term=True)
-
-
-def _keep_planned(turn: Turn, cause: str, words: str, *, goes_on: bool) -> None:
-    """An incident at hand ends with the job; otherwise the planned stop has a record of its own."""
-    action = "requeue" if cause == "requeue" else "resubmit" if goes_on else "stop"
-    current = turn.state.incident
-    is_pending = current is not None and not current.record.is_closed and not incident.is_relaunched(turn)
-    if is_pending and turn.incident.is_diagnosed:
-        if not goes_on:
-            incident.acted(turn, action=action, text=words)
-        return
-    if not is_pending:
-        incident.open_incident(turn, evidence_at=turn.term.at)
-    incident.diagnosed(turn, _verdict(cause, words))
-    incident.acted(turn, action=action, text=words)
-    incident.close_planned(turn)
-
-
-def _verdict(cause: str, words: str) -> Verdict:
-    match cause:
-        case "unattributed":
-            return Verdict(cls=Class.UNKNOWN, cause=cause, confidence=0.0, summary=words, retry=Retry.NEVER)
-        case "node_failure":
-            return Verdict(cls=Class.HARDWARE, cause="node_unreachable", confidence=0.7, summary=words, retry=Retry.YES)
-        case "requeue":
-            return Verdict(cls=Class.PLANNED, cause="maintenance", confidence=0.5, summary=words, retry=Retry.YES)
-        case "user_cancel" | "user_stop":
-            return Verdict(cls=Class.PLANNED, cause=cause, confidence=0.8, summary=words, retry=Retry.NEVER)
-        case _:
-            return Verdict(cls=Class.PLANNED, cause=cause, confidence=0.95, summary=words, retry=Retry.YES)

@@ -70,6 +70,8 @@ def diagnosed(turn: Turn, event: Diagnosed) -> None:
     if event.incident != current.record.incident:
         return
     incident.diagnosed(turn, event.verdict)
+    if event.step is not None:
+        incident.was_further(turn, event.step)
     act_if_known(turn)
 
 
@@ -183,7 +185,6 @@ def stop_order(turn: Turn) -> StopAttempt:
         attempt=attempt.number,
         nodes=attempt.nodes,
         lost=tuple(node for node in attempt.nodes if node in lost or node in state.out),
-        is_script_ended=attempt.exit is not None,
     )
 
 

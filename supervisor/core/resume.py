@@ -11,8 +11,8 @@ from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.model.facts import Choice
 
-_PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0)
-"""Between two looks at a checkpoint store that gives no answer."""
+_PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 240.0)
+"""Between two looks at a checkpoint store that gives no answer: a file server's other half takes minutes to step in."""
 _FRESH_S: Final = 1.0
 """A checkpoint that was found whole this recently need not be looked at again before the launch."""
 _NO_CHECKPOINT: Final = Choice(chosen=None, why="no checkpoint folder is configured")

@@ -8,6 +8,7 @@ from supervisor.core.instructions import Finish
 from supervisor.model.base import Fact
 from supervisor.model.facts import Choice, JobFacts
 from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
+from supervisor.model.job_comment import Mark
 from supervisor.model.records import IncidentRecord
 
 
@@ -168,6 +169,8 @@ class State(Fact, frozen=True, kw_only=True):
     walltime_at: float | None = None
     preempt_mode: str = ""
     """What Slurm does to the job when another one takes its nodes; empty: not known."""
+    grace_until: float | None = None
+    """When the grace of a preemption under way is over, as Slurm said within it."""
     is_first_job: bool = True
     out: tuple[NodeName, ...] = ()
     """Nodes that have left the job."""
@@ -181,6 +184,8 @@ class State(Fact, frozen=True, kw_only=True):
     trouble: dict[NodeName, Trouble] = {}  # noqa: RUF012  # msgspec copies mutable defaults
     attempt: Attempt | None = None
     incident: Incident | None = None
+    marks: tuple[Mark, ...] = ()
+    """What the job's Comment tells of its incidents."""
     behind: Carried = Carried()
     """Counts over the whole run, this job included."""
     asks: int = 0

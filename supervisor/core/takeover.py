@@ -53,11 +53,12 @@ def keeper_said(turn: Turn, event: KeeperReported) -> None:
     if turn.state.stage is Stage.NEW:
         return
     is_over = turn.state.stage is Stage.FINISHED
-    if not is_over:
-        _reconcile(turn, event)
+    # First of all: what is found out about the attempt must not lead to a start after it.
     if SIGTERM in event.signals:
         said = late_cancel.signalled if is_over else planned.signalled
         said(turn, SignalReceived(at=turn.at, number=SIGTERM))
+    if not is_over:
+        _reconcile(turn, event)
 
 
 def _reconcile(turn: Turn, event: KeeperReported) -> None:

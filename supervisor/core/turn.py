@@ -7,6 +7,7 @@ import msgspec
 from supervisor.core.deadlines import allowed_s
 from supervisor.core.instructions import Comment, Instruction, Say
 from supervisor.core.state import Attempt, Incident, Stage, State, Term
+from supervisor.model.job_comment import comment
 from supervisor.settings import Settings
 
 _T = TypeVar("_T")
@@ -35,7 +36,7 @@ class Turn:
 
     def tell(self, text: str) -> None:
         """One line in the job's output, and as Slurm's Comment."""
-        self.do(Say(text=text), Comment(text=f"supervise: {text}"))
+        self.do(Say(text=text), Comment(text=comment(text, self.state.marks)))
 
     def enter(self, stage: Stage) -> None:
         """Go on to this stage; its time begins now."""

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from supervisor.core.accounting import requested_at_start
+from supervisor.core.cause import is_preempted
 from supervisor.core.events import AgentSilent, AgentUp, NodeProbed, SlurmReported
 from supervisor.core.instructions import AskSlurm, CheckNodes, ProbeNode
 from supervisor.core.launch import note_unfit
@@ -98,6 +99,7 @@ def slurm_said(turn: Turn, event: SlurmReported) -> None:
     turn.set(slurm=seen)
     if event.job.state == "RUNNING" and event.job.end_time is not None:
         turn.set(walltime_at=event.job.end_time)
+        turn.set(grace_until=event.job.end_time if is_preempted(event.job) else None)
         if not turn.state.behind.requested_node_seconds:
             # Slurm gave no answer when the job began: the budget of lost time holds from here on.
             turn.change_behind(requested_node_seconds=requested_at_start(turn.state))

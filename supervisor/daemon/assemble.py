@@ -68,6 +68,7 @@ class Prospects:
     """When the time limit ends the job; None: unknown or never."""
     preempt_mode: str = ""
     """What becomes of the job when another one takes its nodes; empty: not known."""
+    time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,8 @@ async def _ask_slurm(slurm: Backend, around: Surroundings) -> tuple[tuple[str, i
     mode = await _or_none(slurm.preempt_mode(job, deadline_s=_FIRST_ASK_S)) if job else None
     # Of a job that is being cancelled EndTime is that moment: the cancel would look like the time limit.
     walltime_at = job.end_time if job and job.state == "RUNNING" else None
-    prospects = Prospects(walltime_at=walltime_at, preempt_mode=mode or "")
+    limit = job.time_limit_s if job else None
+    prospects = Prospects(walltime_at=walltime_at, preempt_mode=mode or "", time_limit_s=limit)
     return address or (str(around.here), 0), config or SlurmConfig(), prospects
 
 

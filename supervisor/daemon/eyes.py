@@ -167,7 +167,7 @@ def _reported(world: World, report: KeeperState | Started | Ended | Signalled | 
                 code=report.code,
                 signal=report.signal,
                 is_unsupervised=report.unsupervised,
-                signals=report.signals,
+                signals=tuple(_meaning(world, number) for number in report.signals),
             )
         case Started():
             world.adopt_attempt(report.attempt, report.pid)  # for one that we ordered, the pid is all that is new

@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import structlog
 
-from supervisor.core.events import Event
-from supervisor.core.state import Stage
+from supervisor.core.events import Event, KeeperReported
+from supervisor.core.state import Stage, State
 from supervisor.daemon import agent_log, eyes, lease, predecessor
 from supervisor.daemon.assemble import Basics, Parts, open_parts
 from supervisor.daemon.clock import steady_clock
@@ -18,6 +19,7 @@ from supervisor.daemon.driver import Driver
 from supervisor.daemon.hands.check import Checker
 from supervisor.daemon.hands.dispatch import Hands
 from supervisor.daemon.hands.record import Commenter
+from supervisor.daemon.hands.site import site_hand
 from supervisor.daemon.history import Opening, opening
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.logs import log_to
@@ -95,6 +97,26 @@ async def _supervise(folder: Path, writer: Writer) -> None:
             await _turn(basics, parts, begins, mailbox)
 
 
+def first_events(begins: Opening, report: Sequence[Event]) -> tuple[Event, ...]:
+    """In the order in which the machine is to hear them.
+
+    A SIGTERM that came while no supervisor lived goes before the open questions of the one that died: they are asked
+    anew, and one of them could be the last before a launch.
+    """
+    is_ended = any(isinstance(each, KeeperReported) and signal.SIGTERM in each.signals for each in report)
+    return (*report, begins.event) if begins.is_takeover and is_ended else (begins.event, *report)
+
+
+def _each(*followers: Callable[[State], None]) -> Callable[[State], None]:
+    """Tells all of them of a new state."""
+
+    def tell(state: State) -> None:
+        for follower in followers:
+            follower(state)
+
+    return tell
+
+
 def _be_canary(keeper: KeeperLink) -> None:
     """A signal that reaches this process too was meant for the whole step: the keeper need not forward it."""
     loop = asyncio.get_running_loop()
@@ -170,6 +192,9 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         # These agents have reported before: who is silent now died while nobody looked.
         world.has_submitted = True
         world.roster.expected_s = min(_REDISCOVERY_S, world.roster.expected_s)
+    site = await site_hand(
+        world, begins.state, is_takeover=begins.is_takeover, time_limit_s=parts.prospects.time_limit_s
+    )
     async with asyncio.TaskGroup() as group:
         checker = Checker(parts.agents, rediscovery_s=_REDISCOVERY_S if begins.is_takeover else 0.0)
         hands = Hands(world, group, checker, commenter)
@@ -182,10 +207,12 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
             restarts=basics.around.restarts,
         )
         reporter = Reporter(world, parts, lambda: driver.state)
-        driver.on_change = reporter.changed
+        driver.on_change = _each(reporter.changed, *([site.changed] if site else []))
+        if site is not None:
+            world.tell_site = site.incident
         world.post = driver.post
         eyes.hear_last_signal(world, lambda: driver.state.stage is Stage.FINISHED)
-        for event in (begins.event, *report, *mailbox):
+        for event in (*first_events(begins, report), *mailbox):
             driver.post(event)
         machine = [
             group.create_task(driver.run(), name="machine"),
@@ -213,6 +240,8 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         ]
         if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
             tasks.append(group.create_task(eyes.watch_steps(world), name="rank_lines"))
+        if site is not None:
+            tasks.append(group.create_task(site.run(), name="site"))
         await eyes.watch_keeper(world)
         for task in tasks:
             task.cancel()
@@ -223,3 +252,5 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
             await hands.over()
         for task in machine:
             task.cancel()
+    if site is not None:
+        await site.close()

@@ -21,6 +21,8 @@ _LINE_BYTES = 4096
 """What an event holds of one line."""
 _TELLING = 4096
 """Kinds of telling lines (what, which node, which rank) that are told in one attempt."""
+_Read = tuple[bytes, list[Hit]]
+"""What one file had that was new, and what its lines mean."""
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class Output:
     _scanners: list[LineScanner] = field(default_factory=list)
     _windows: list[Window] = field(default_factory=list)
     _first: set[str] = field(default_factory=set)
-    _reading: "asyncio.Future[list[bytes]] | None" = None
+    _reading: "asyncio.Future[list[_Read]] | None" = None
     _is_waited_for: bool = False
 
     def begin(self, attempt: AttemptNo, *, offsets: list[int] | None = None) -> list[int]:
@@ -82,7 +84,7 @@ class Output:
             return []
         # The thread may hang on a dead filesystem for hours: no second one is started, and what it brings late counts.
         if self._reading is None:
-            call = functools.partial(_read_all, self._tails)
+            call = functools.partial(_read_all, self._tails, self._scanners)
             self._reading = asyncio.ensure_future(aside(call, deadline_s=None, name="output"))
         reading, self._is_waited_for = self._reading, True
         try:
@@ -92,14 +94,13 @@ class Output:
         if not done or reading is not self._reading:  # still under way, or of an attempt that is over
             return []
         self._reading = None
-        return self._scan(reading.result(), now)
+        return self._events(reading.result(), now)
 
-    def _scan(self, parts: list[bytes], now: float) -> list[Event]:
+    def _events(self, parts: list[_Read], now: float) -> list[Event]:
         events: list[Event] = []
-        for scanner, window, data in zip(self._scanners, self._windows, parts, strict=False):
+        for window, (data, hits) in zip(self._windows, parts, strict=False):
             if not data:
                 continue
-            hits = scanner.feed(data)
             window.add(data, hits, now)
             for hit in hits:
                 events += self._events_of(hit, now)
@@ -126,5 +127,7 @@ class Output:
         return [LineSeen(at=now, attempt=self.attempt, signature=hit.signature, text=text)]
 
 
-def _read_all(tails: list[Tail]) -> list[bytes]:
-    return [tail.read() for tail in tails]
+def _read_all(tails: list[Tail], scanners: list[LineScanner]) -> list[_Read]:
+    """Where many lines mean something they take a second per megabyte: not on the event loop."""
+    parts = [tail.read() for tail in tails]
+    return [(data, scanner.feed(data)) for scanner, data in zip(scanners, parts, strict=True)]

@@ -201,6 +201,15 @@ class Roster:
         """The slowest rank's step."""
         return self._progress
 
+    @property
+    def furthest(self) -> int | None:
+        """The step of the rank that has come furthest; None: none makes steps."""
+        return max(self._steps(), default=None)
+
+    def _steps(self) -> list[int]:
+        """Of the ranks that make steps."""
+        return [rank.beat.step for rank in self._ranks.values() if rank.beat.phase not in {"setup", "idle"}]
+
     def _heard(self, name: NodeName, node: _Node, now: float) -> list[Event]:
         node.last_heard = now
         if node.is_up and not node.is_reported_silent:
@@ -263,8 +272,7 @@ class Roster:
         return [RanksSeen(at=now, attempt=self.attempt, nodes=tuple(sorted(self._seen_on)), ranks=self._told_ranks)]
 
     def _moved(self, now: float) -> list[Event]:
-        stepping = [rank.beat.step for rank in self._ranks.values() if rank.beat.phase not in {"setup", "idle"}]
-        slowest = min(stepping, default=None)
+        slowest = min(self._steps(), default=None)
         if slowest is None or slowest == self._progress:
             return []
         self._progress, self._progress_at = slowest, now

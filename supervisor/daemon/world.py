@@ -21,6 +21,7 @@ from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
 from supervisor.model.ids import AttemptNo, JobId
+from supervisor.model.records import IncidentRecord
 from supervisor.settings import Settings
 from supervisor.slurm.backend import Backend
 
@@ -61,6 +62,8 @@ class World:
 
     has_submitted: bool = False
     """A successor may have been asked for before, with an answer that nobody heard."""
+    tell_site: Callable[[IncidentRecord], None] = lambda _: None
+    """An interruption goes to the site's ledger, where the site keeps one."""
     submitting: asyncio.Lock = field(default_factory=asyncio.Lock)
     successor: JobId | None = None
     """The job that goes on with the run, once sbatch has accepted it."""

@@ -27,8 +27,6 @@ class AgentConfig(Fact, frozen=True, kw_only=True):
     """Where `term.json` is; empty: no lease can be read, only bus and probe count."""
     folders: tuple[str, ...] = ()
     """Folders the job needs, named missing in the facts where they do not answer."""
-    beat_dir: str = ""
-    """Where the ranks' beat pages lie if the run has `SUPERVISE_BEAT_DIR`; empty: the usual folder."""
     batch_host: NodeName
     """Its agent never fences: what it cannot hear there is on its own machine."""
     slurmd_address: str = ""

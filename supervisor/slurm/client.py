@@ -5,15 +5,16 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm import commands, parse
 from supervisor.slurm.facts import NodeRecord, SlurmConfig, StepFacts
-from supervisor.slurm.process import Answer, CallCount, run, shielded
+from supervisor.slurm.process import Answer, CallCount, run, shielded, shown
 
+_T = TypeVar("_T")
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 2.0
 # What a busy or restarting slurmctld says; the same question may be answered a moment later.
@@ -72,7 +73,7 @@ class Slurm:
 
     async def job(self, job: JobId, *, deadline_s: float) -> JobFacts:
         """The job as Slurm sees it now."""
-        return parse.parse_job(await self._read(commands.show_job(job), deadline_s), job)
+        return await self._told(commands.show_job(job), deadline_s, lambda text: parse.parse_job(text, job))
 
     async def remembered(self, job: JobId, *, deadline_s: float) -> JobFacts | None:
         """As `job`, or what accounting keeps of one that has ended long ago; None: nobody knows it any more.
@@ -90,8 +91,8 @@ class Slurm:
     async def my_remembered(self, jobs: Sequence[JobId], *, deadline_s: float) -> dict[JobId, JobFacts]:
         """`remembered` for several of the user's own jobs, by two questions at most; who is not in it is not known."""
         began = self._now()
-        text = await self._read(commands.list_my_recent_jobs(), deadline_s)
-        found = parse.parse_accounts(text, jobs)
+        recent = commands.list_my_recent_jobs()
+        found = await self._told(recent, deadline_s, lambda text: parse.parse_accounts(text, jobs))
         missing = [job for job in jobs if job not in found][:_ACCOUNTS_AT_ONCE]
         if not missing:
             return found
@@ -112,7 +113,7 @@ class Slurm:
     async def steps(self, job: JobId, *, deadline_s: float) -> tuple[StepFacts, ...]:
         """The running steps of the job, the batch step and Slurm's own included."""
         try:
-            return parse.parse_steps(await self._read(commands.show_steps(job), deadline_s))
+            return await self._told(commands.show_steps(job), deadline_s, parse.parse_steps)
         except SlurmFailed as exc:
             if any(words in exc.stderr for words in _NO_STEPS):
                 return ()
@@ -120,11 +121,11 @@ class Slurm:
 
     async def node_names(self, *, deadline_s: float) -> frozenset[NodeName]:
         """Every node of the cluster."""
-        return frozenset(parse.parse_node_names(await self._read(commands.list_node_names(), deadline_s)))
+        return frozenset(await self._told(commands.list_node_names(), deadline_s, parse.parse_node_names))
 
     async def partition_nodes(self, partition: str, *, deadline_s: float) -> tuple[NodeState, ...]:
         """Every node of a partition with its state."""
-        return parse.parse_partition(await self._read(commands.list_partition(partition), deadline_s))
+        return await self._told(commands.list_partition(partition), deadline_s, parse.parse_partition)
 
     async def node_address(self, node: NodeName, *, deadline_s: float) -> tuple[str, int]:
         """Host and port of the node's slurmd, for a direct probe."""
@@ -139,7 +140,7 @@ class Slurm:
     async def config(self, *, deadline_s: float) -> SlurmConfig:
         """The cluster's settings; asked once and kept."""
         if self._config is None:
-            self._config = parse.parse_config(await self._read(commands.show_config(), deadline_s))
+            self._config = await self._told(commands.show_config(), deadline_s, parse.parse_config)
         return self._config
 
     async def preempt_mode(self, job: JobFacts, *, deadline_s: float) -> str:
@@ -149,8 +150,8 @@ class Slurm:
         left_s = deadline_s - (self._now() - began)
         match config.preempt_type:
             case "preempt/partition_prio":
-                text = await self._read(commands.show_partition(job.partition), left_s)
-                return parse.parse_partition_mode(text, job.partition)
+                asked = commands.show_partition(job.partition)
+                return await self._told(asked, left_s, lambda text: parse.parse_partition_mode(text, job.partition))
             case "preempt/qos":
                 own = parse.parse_qos_mode(await self._read(commands.show_qos_modes(), left_s), job.qos)
                 return config.preempt_mode if own is None else own
@@ -188,7 +189,7 @@ class Slurm:
             await self._cancel(argv, deadline_s - (self._now() - began))
 
     async def _node_records(self, names: Sequence[NodeName], deadline_s: float) -> tuple[NodeRecord, ...]:
-        return parse.parse_nodes(await self._read(commands.show_nodes(names), deadline_s))
+        return await self._told(commands.show_nodes(names), deadline_s, parse.parse_nodes)
 
     async def _update(self, job: JobId, argv: Sequence[str], deadline_s: float) -> None:
         began = self._now()
@@ -211,6 +212,14 @@ class Slurm:
         """One try: what changes the world is repeated by whoever can see whether it was done."""
         answer = await self._runner(shielded(argv), deadline_s=max(0.0, deadline_s), env=self._env, count=self.calls)
         return answer.checked().stdout
+
+    async def _told(self, argv: Sequence[str], deadline_s: float, parsed: Callable[[str], _T]) -> _T:
+        """What the answer means. One that cannot be read is none: nothing is known, as after any failed query."""
+        text = await self._read(argv, deadline_s)
+        try:
+            return parsed(text)
+        except ValueError as exc:  # `PayloadRefused` is one
+            raise SlurmFailed(f"{shown(argv)} answers what cannot be read: {exc}") from exc
 
     async def _read(self, argv: Sequence[str], deadline_s: float) -> str:
         """Tries while Slurm is only busy and the deadline allows, with growing, jittered pauses."""

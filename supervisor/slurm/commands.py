@@ -6,13 +6,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
+from supervisor.model import job_comment
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.hostlist import compress
 
 AGENT_STEP: Final = "supervise"
 """The name of the agents' step: every other step of the job is the user's."""
-COMMENT_LIMIT: Final = 500
-"""Characters of a Comment; slurmctld keeps each in memory."""
 STEPS_AT_ONCE: Final = 500
 """Steps that one scancel is given, far below the kernel's limit of an argument list."""
 # What changes the output or the target of Slurm's commands, by prefix. SLURM_CONF alone must stay.
@@ -86,10 +85,10 @@ def shrink(job: JobId, keep: Iterable[NodeName]) -> list[str]:
 
 
 def comment(job: JobId, text: str) -> list[str]:
-    """Set the job's Comment, on one line and cut to `COMMENT_LIMIT`."""
+    """Set the job's Comment, on one line and cut to `job_comment.LIMIT`."""
     # Text from a log may hold a NUL, which no argument can.
     printable = "".join(char if char.isprintable() else " " for char in text)
-    return _update(job, Comment=" ".join(printable.split())[:COMMENT_LIMIT])
+    return _update(job, Comment=" ".join(printable.split())[: job_comment.LIMIT])
 
 
 def exclude(job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iterable[NodeName] = ()) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from supervisor.errors import RunFolderUnusable, SlurmFailed, SlurmTimeout
 from supervisor.model.ids import JobId
 from supervisor.slurm.commands import clean_environment
-from supervisor.slurm.process import Answer, CallCount, run
+from supervisor.slurm.process import Answer, CallCount, run, shielded
 from supervisor.slurm.submit import Outcome, job_of_folder, queue_query
 from supervisor.slurm.successor import Successor
 
@@ -35,10 +35,12 @@ async def resubmit(
     Raises `SlurmFailed` where sbatch refused, or was not heard and no job is there: trying again is safe. Raises
     `SlurmTimeout` where nobody knows: a second submission might make a twin. Raises `RunFolderUnusable`.
     """
-    if look_first and (found := await _look_once(folder, known, look_deadline_s, count)):
+    if look_first and (found := await find_unheard(folder, known=known, deadline_s=look_deadline_s, count=count)):
         return found
     await asyncio.to_thread(_write, folder, successor.files)
     try:
+        # Not shielded from the SIGTERM that ends this job: some shells take variables away whose names they do not like
+        # (functions of bash), and the job would miss them. An sbatch that a signal ends counts as unheard.
         answer = await run(
             successor.argv, deadline_s=deadline_s, env=successor.environment, cwd=Path(successor.cwd), count=count
         )
@@ -63,17 +65,19 @@ async def _look(
     """The job that an unheard sbatch made; raises the cause where the queue shows none."""
     for again in range(LOOKS):
         await asyncio.sleep(LOOK_PAUSE_S if again else 0)
-        found = await _look_once(folder, known, deadline_s, count, before=f"{cause}; ")
+        found = await find_unheard(folder, known=known, deadline_s=deadline_s, count=count, before=f"{cause}; ")
         if found:
             return found
     raise SlurmFailed(f"{cause}; no job was made", code=cause.code, stderr=cause.stderr) from cause
 
 
-async def _look_once(
-    folder: Path, known: Sequence[JobId], deadline_s: float, count: CallCount | None, *, before: str = ""
+async def find_unheard(
+    folder: Path, *, known: Sequence[JobId], deadline_s: float, count: CallCount | None = None, before: str = ""
 ) -> JobId | None:
+    """The job of the run that an unheard sbatch made; None: there is none. Raises `SlurmTimeout` where nobody knows."""
+    query = shielded(queue_query())
     try:
-        queue = await run(queue_query(), deadline_s=deadline_s, env=clean_environment(os.environ), count=count)
+        queue = await run(query, deadline_s=deadline_s, env=clean_environment(os.environ), count=count)
         return job_of_folder(queue.checked().stdout, folder, known=known)
     except SlurmFailed as exc:
         text = f"{before}whether a job was made is unknown, the queue gives no answer: {exc}"

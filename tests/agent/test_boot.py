@@ -52,7 +52,6 @@ def shared(tmp_path: Path) -> Path:
         "nodes": ["n1", "n2"],
         "transport": "stdout",
         "run_dir": str(path),
-        "beat_dir": str(tmp_path / "pages"),
         "batch_host": "n1",
     }
     (path / "agent.json").write_text(json.dumps(config))
@@ -60,7 +59,8 @@ def shared(tmp_path: Path) -> Path:
 
 
 def _environment(node: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "TMPDIR": str(node), "SLURMD_NODENAME": "n2", "SLURM_JOB_ID": "17"}
+    own = {"TMPDIR": str(node), "SUPERVISE_BEAT_DIR": str(node / "pages")}
+    return {"PATH": os.environ["PATH"], "SLURMD_NODENAME": "n2", "SLURM_JOB_ID": "17", **own}
 
 
 @pytest.fixture

@@ -137,6 +137,17 @@ def test_removing_takes_the_folder_away(rank: Start, folder: Path) -> None:
     assert not folder.exists()
 
 
+def test_removing_takes_nothing_of_the_users_away(rank: Start, folder: Path) -> None:
+    """`SUPERVISE_BEAT_DIR` may name a folder that holds other things as well."""
+    rank().do("beat(1)")
+    (folder / "results.csv").write_text("1")
+    (folder / "3-5.txt").write_text("2")
+    pages = Pages(folder)
+    pages.read(now=1.0)
+    pages.remove()
+    assert sorted(path.name for path in folder.iterdir()) == ["3-5.txt", "results.csv"]
+
+
 @pytest.mark.parametrize(
     ("last_words", "has_ended"),
     [

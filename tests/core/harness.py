@@ -92,8 +92,12 @@ class World:
     down: set[NodeName] = field(default_factory=set)
     choice: Choice = NONE_YET
     verdict: Verdict = field(default_factory=crash)
+    furthest: int | None = None
+    """The furthest step that is found with the evidence."""
     sbatch: list[str] = field(default_factory=list)
     """How the next submissions end; when it is empty they are accepted."""
+    unheard: JobId | None = None
+    """The job that a submission has made whose answer nobody heard."""
     requeue_ok: bool = True
     shrink_ok: bool = True
     stop_proofs: list[Stopped] = field(default_factory=list)
@@ -106,6 +110,8 @@ class World:
     unproven: set[int] = field(default_factory=set)
     """Attempts of which something may still live."""
     generation: int = 1
+    signals: tuple[int, ...] = ()
+    """That the keeper has received."""
     policy: LogPolicy = field(default_factory=LogPolicy)
     next_job: int = 18
 
@@ -170,6 +176,7 @@ class World:
 
     def term(self, *, whole: bool = True) -> "World":
         """SIGTERM reaches the batch pid."""
+        self.signals = (15,)
         self.send(SignalReceived(at=self.at, number=15, whole_step=whole))
         return self
 
@@ -179,8 +186,10 @@ class World:
         self.policy = LogPolicy()
         self.pending.clear()
         self.generation += 1
-        self.send(SupervisorStarted(at=self.at, generation=self.generation))
-        self.send(self.keeper_report())
+        began, report = SupervisorStarted(at=self.at, generation=self.generation), self.keeper_report()
+        # As `daemon.main.first_events` does.
+        for event in (report, began) if self.signals else (began, report):
+            self.send(event)
         return self
 
     def keeper_report(self, **changes: Any) -> KeeperReported:  # fields of KeeperReported
@@ -190,6 +199,7 @@ class World:
             attempt=AttemptNo(self.last_attempt),
             is_alive=bool(self.live),
             code=None if self.live or not self.last_attempt else 1,
+            signals=self.signals,
         )
         return msgspec.structs.replace(report, **changes)
 
@@ -294,7 +304,7 @@ class World:
                 return SlurmReported(at=self.at, job=self.slurm, nodes=tuple(states))
             case Collect():
                 verdict = unreachable(*order.lost_nodes) if order.lost_nodes else self.verdict
-                return Diagnosed(at=self.at, incident=order.incident, verdict=verdict)
+                return Diagnosed(at=self.at, incident=order.incident, verdict=verdict, step=self.furthest)
             case _:
                 return None
 
@@ -303,7 +313,7 @@ class World:
             case Shrink():
                 return Shrunk(at=self.at, dropped=order.drop, ok=self.shrink_ok, text="" if self.shrink_ok else "no")
             case Submit():
-                return self._submitted()
+                return self._looked() if order.only_look else self._submitted()
             case Requeue():
                 return Requeued(at=self.at, ok=self.requeue_ok, text="" if self.requeue_ok else "disabled")
 
@@ -344,6 +354,11 @@ class World:
             return msgspec.structs.replace(self.stop_proofs.pop(0), at=self.at, attempt=order.attempt)
         self.unproven.discard(int(order.attempt))
         return Stopped(at=self.at, attempt=order.attempt, is_proven=True, unreachable=order.lost)
+
+    def _looked(self) -> Submitted:
+        if self.unheard is None:
+            return Submitted(at=self.at, outcome="refused", text="no job was made")
+        return Submitted(at=self.at, outcome="accepted", job_id=self.unheard)
 
     def _submitted(self) -> Submitted:
         outcome = self.sbatch.pop(0) if self.sbatch else "accepted"

@@ -38,7 +38,9 @@ def check_rules(world: "World", order: Instruction) -> None:
         assert set(order.nodes) | set(order.hidden) == set(world.state.held)
     if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
         assert world.settings.mode == "act" or world.state.term is not None, f"{order} in mode observe"
-    if isinstance(order, Submit) and world.state.term is not None:
-        assert world.state.term.cause in {"walltime", "preemption"}, "submitted without a positive cause"
+    if isinstance(order, Submit) and world.state.term is not None and not order.only_look:
+        # A submission that was ordered for the dead node, before Slurm ended the job for it, may be ordered again.
+        causes = {"walltime", "preemption", "node_failure"}
+        assert world.state.term.cause in causes, "submitted without a positive cause"
     assert world.state.behind.restarts <= world.settings.max_restarts
     assert world.state.behind.restarts_without_progress <= world.settings.max_restarts_without_progress

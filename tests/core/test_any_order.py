@@ -48,6 +48,15 @@ def _time_limit(world: World) -> None:
     world.term()
 
 
+def _grace(world: World) -> None:
+    world.slurm = msgspec.structs.replace(_JOB, preempt_time=world.at, end_time=world.at + 30, requeue=False)
+
+
+def _dead_node_ends_it(world: World) -> None:
+    world.slurm = msgspec.structs.replace(_JOB, state="NODE_FAIL", requeue=False)
+    world.term()
+
+
 def _lose_answer(world: World) -> None:
     if world.pending:
         world.pending.popleft()
@@ -101,6 +110,9 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "rank fails": _rank_fails,
     "cancel": _cancel,
     "time limit": _time_limit,
+    "grace": _grace,
+    "dead node ends it": _dead_node_ends_it,
+    "signal to the script": lambda world: world.term(whole=False),
     "supervisor dies": World.restart,
     "bad spare": lambda world: world.bad.update({node(5): "no GPU"}),
     "bad node": lambda world: world.bad.update({node(2): "no GPU"}),
@@ -142,6 +154,11 @@ def _play(story: list[str], options: Settings, spares: int, *, short: bool = Fal
     return world
 
 
+def _submissions(world: World) -> int:
+    """Orders that may make a job."""
+    return sum(not order.only_look for order in world.given(Submit))
+
+
 def _begin_anew(world: World) -> None:
     """The log is now this state, as a file would give it back."""
     line = msgspec.json.encode(Snapshot(at=world.at, restarts=0, state=world.state))
@@ -181,13 +198,14 @@ def test_it_always_ends(story: list[str], options: Settings, spares: int) -> Non
 @given(_STORY, _SETTINGS, st.integers(0, 2))
 def test_a_cancel_is_final(story: list[str], options: Settings, spares: int) -> None:
     """After a person's cancel, at whatever moment, there is no launch, no submission and no successor left."""
-    world = _play([action for action in story if action != "time limit"], options, spares)
+    others = {"time limit", "grace", "dead node ends it", "signal to the script"}
+    world = _play([action for action in story if action not in others], options, spares)
     is_over = world.state.stage is Stage.FINISHED
-    before = len(world.launches), len(world.given(Submit))
+    before = len(world.launches), _submissions(world)
     _cancel(world)
     _end_script(world, 1)
     world.run(60)
-    assert (len(world.launches), len(world.given(Submit))) == before
+    assert (len(world.launches), _submissions(world)) == before
     assert world.finish is not None
     assert is_over or not world.finish.handed_over or world.state.rung == "requeue"
     # Only the first SIGTERM is a question to Slurm, and its answer may have been lost in the story.

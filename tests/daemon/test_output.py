@@ -13,6 +13,7 @@ from supervisor.daemon.eyes import watch_output
 from supervisor.daemon.output import Output
 from supervisor.daemon.tail import Tail
 from supervisor.daemon.world import World
+from supervisor.diagnose.scan.lines import Hit, LineScanner
 from supervisor.model.ids import AttemptNo
 
 _FAILED = "srun: error: node002: task 3: Exited with exit code 1\n"
@@ -128,3 +129,22 @@ async def test_a_flood_is_followed_at_its_own_pace(output: Output, file: Path) -
     finally:
         watching.cancel()
     assert [type(event) for event in told] == [RankFailed]
+
+
+async def test_lines_are_understood_beside_the_event_loop(
+    output: Output, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty thousand lines that mean something take long: nobody else waits for that."""
+    threads = []
+    feed = LineScanner.feed
+
+    def watched(scanner: LineScanner, data: bytes) -> list[Hit]:
+        threads.append(threading.current_thread())
+        return feed(scanner, data)
+
+    monkeypatch.setattr(LineScanner, "feed", watched)
+    with file.open("a") as job:
+        job.write(_FAILED)
+    assert len(await _failures(output)) == 1
+    assert threads
+    assert threading.main_thread() not in threads

@@ -70,6 +70,7 @@ def test_progress_is_the_slowest_rank(roster: Roster) -> None:
     events = roster.beats(_beats(_N2, _beat(1, step=5, count=1), _beat(2, phase="setup")), 1.0)
     assert [event.step for event in events if isinstance(event, Progressed)] == [5]
     assert roster.progress == 5
+    assert roster.furthest == 7
 
 
 def test_ranks_are_seen_node_by_node(roster: Roster) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from supervisor.core.events import Submitted
-from supervisor.core.instructions import Requeue, Submit
+from supervisor.core.instructions import CancelJob, Requeue, Submit
 from supervisor.daemon.hands import submit as hand
 from supervisor.daemon.world import World
 from supervisor.errors import SlurmFailed
@@ -36,6 +36,7 @@ class _Case:
         self.successor: JobId | None = None
         self.has_submitted = False
         self.submitting = asyncio.Lock()
+        self.sigterm_at = float("-inf")
         self.folder = folder
         self.settings = Settings(submit_deadline_s=60.0)
         self.run = SimpleNamespace(script_name="train.sh")
@@ -91,6 +92,21 @@ async def test_an_order_that_is_given_again_makes_no_twin(case: _Case) -> None:
     answers: list[Any] = [await first, await second]
     assert [(answer.outcome, answer.job_id) for answer in answers] == 2 * [("accepted", "8")]
     assert len(case.known) == 1
+
+
+async def test_nothing_is_sent_once_the_job_is_being_ended(case: _Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancel came while the request was prepared; what is ordered after the signal has a cause and goes out."""
+
+    async def plan(world: World, exclude: Sequence[str]) -> SimpleNamespace:
+        case.sigterm_at = 5.0
+        return await case.plan(world, exclude)
+
+    monkeypatch.setattr(hand, "_plan", plan)
+    assert (await case.submit()).outcome == "refused"
+    assert case.known == []
+    monkeypatch.setattr(hand, "_plan", case.plan)
+    case.sigterm_at = 4.0
+    assert (await case.submit()).outcome == "accepted"
 
 
 async def test_a_slurmctld_that_is_away_is_waited_for(case: _Case) -> None:
@@ -192,6 +208,16 @@ class _Requeuing(_Slurm):
         self.told.append((tuple(names), nodes, tuple(required)))
 
 
+def _requeue_world(slurm: _Requeuing, *, nodes: int) -> SimpleNamespace:
+    return SimpleNamespace(
+        settings=Settings(),
+        around=SimpleNamespace(job_id="7", nodes=_NODES[:nodes]),
+        slurm=slurm,
+        clock=lambda: 1.0,
+        sigterm_at=float("-inf"),
+    )
+
+
 @pytest.mark.parametrize(
     ("slurm", "needed", "names", "required"),
     [
@@ -206,8 +232,50 @@ async def test_a_requeued_job_keeps_its_users_nodes(
     slurm: _Requeuing, needed: int, names: tuple[str, ...], required: tuple[str, ...]
 ) -> None:
     """ExcNodeList and ReqNodeList are replaced, not added to; and never so that too few nodes remain."""
-    world = SimpleNamespace(
-        settings=Settings(), around=SimpleNamespace(job_id="7", nodes=_NODES[:needed]), slurm=slurm, clock=lambda: 1.0
-    )
+    world = _requeue_world(slurm, nodes=needed)
     assert (await hand.requeue(cast("World", world), Requeue(exclude=(NodeName("n2"),)))).ok
     assert slurm.told == [(names, needed, required)]
+
+
+async def test_a_job_that_is_cancelled_meanwhile_is_not_requeued() -> None:
+    """`scontrol requeue` would start the cancelled job again."""
+    slurm = _Requeuing()
+    world = _requeue_world(slurm, nodes=3)
+    world.sigterm_at = 1.0
+    answer = await hand.requeue(cast("World", world), Requeue(exclude=(NodeName("n2"),)))
+    assert (answer.ok, slurm.told) == (False, [])
+
+
+async def test_an_order_given_before_a_cancel_is_only_looked_for(case: _Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds the job that a killed supervisor's sbatch made, and never makes one."""
+    found: list[JobId | None] = [JobId("8"), None]
+
+    async def look(_folder: Path, **_: object) -> JobId | None:
+        return found.pop(0)
+
+    monkeypatch.setattr(hand, "find_unheard", look)
+    order = Submit(exclude=(), only_look=True)
+    for outcome, job in (("accepted", JobId("8")), ("refused", None)):
+        case.successor = None
+        answer = await hand.submit(cast("World", case), order)
+        assert (answer.outcome, answer.job_id) == (outcome, job)
+    assert case.known == [], "no sbatch"
+
+
+async def test_a_successor_is_cancelled_though_slurmctld_is_away_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One scancel without an answer, and the cancelled run would begin anew."""
+    monkeypatch.setattr(hand, "_FIRST_PAUSE_S", 0.01)
+    tries: list[JobId] = []
+
+    async def cancel(job: JobId, **_: object) -> None:
+        tries.append(job)
+        if len(tries) < 3:
+            raise SlurmFailed("Unable to contact slurm controller")
+
+    world = SimpleNamespace(settings=Settings(), slurm=SimpleNamespace(cancel_job=cancel))
+    await hand.cancel_job(cast("World", world), CancelJob(job_id=JobId("8")))
+    assert tries == 3 * [JobId("8")]
+    monkeypatch.setattr(hand, "CANCEL_S", 0.0)
+    tries.clear()
+    await hand.cancel_job(cast("World", world), CancelJob(job_id=JobId("8")))
+    assert len(tries) == 1, "it gives up in time"

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import socket
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -11,11 +14,14 @@ from supervisor.core.instructions import AskSlurm, ProbeNode
 from supervisor.daemon.world import World
 from supervisor.errors import NoSlurm, SlurmFailed
 from supervisor.model.ids import NodeName
+from supervisor.telemetry.aside import aside
 
 _log = structlog.stdlib.get_logger(__name__)
 
 _PROBE_S = 0.8
 _LATE_S = 0.5
+_RESOLVE_S = 2.0
+"""For the name service, where the agent has not said its node's address as numbers."""
 _HEARD_S = 1.6
 """Another node heard this recently proves that our own network works: agents speak once a second."""
 
@@ -25,8 +31,11 @@ async def ask_slurm(world: World, _: AskSlurm) -> SlurmReported:
     deadline_s = world.settings.slurm_deadline_s
     try:
         async with asyncio.timeout(deadline_s):
-            job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
-            nodes = await world.slurm.nodes(world.around.nodes, deadline_s=deadline_s)
+            # Side by side: a slow slurmctld may need most of the time for one answer, and half of it is none.
+            job, nodes = await asyncio.gather(
+                world.slurm.job(world.around.job_id, deadline_s=deadline_s),
+                world.slurm.nodes(world.around.nodes, deadline_s=deadline_s),
+            )
     except (SlurmFailed, NoSlurm, TimeoutError) as exc:
         _log.info("slurm.no_answer", reason=exc)
         return SlurmReported(at=world.clock(), job=None)
@@ -63,22 +72,31 @@ def _is_other_heard(world: World, node: NodeName) -> bool:
     return any((heard := world.roster.heard(name)) is not None and now - heard <= _HEARD_S for name in others)
 
 
-async def _address(world: World, node: NodeName) -> tuple[str, int] | None:
+async def _address(world: World, node: NodeName) -> tuple[list[str], int] | None:
+    """Where its slurmd listens, as numbers. None where nobody tells: that is no word of the node's."""
     said = world.roster.address(node)
-    if said:
-        host, _, port = said.rpartition(":")
-        return host, int(port)
     try:
-        return await world.slurm.node_address(node, deadline_s=world.settings.slurm_deadline_s)
-    except (SlurmFailed, NoSlurm):
+        if said:
+            host, _, number = said.rpartition(":")
+            port = int(number)
+        else:
+            host, port = await world.slurm.node_address(node, deadline_s=world.settings.slurm_deadline_s)
+        return await aside(partial(_resolved, host, port), deadline_s=_RESOLVE_S, name="lookup"), port
+    except (SlurmFailed, NoSlurm, OSError, ValueError) as exc:  # `TimeoutError` and the resolver's own are OSErrors
+        _log.info("probe.no_address", node=node, reason=exc)
         return None
 
 
-async def _connect(host: str, port: int) -> str | None:
-    """None when the connection was accepted, else what happened."""
+def _resolved(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _connect(addresses: Sequence[str], port: int) -> str | None:
+    """None when one of them accepted the connection, else what happened."""
     try:
         async with asyncio.timeout(_PROBE_S):
-            _, writer = await asyncio.open_connection(host, port)
+            writer = await _first_open(addresses, port)
     except TimeoutError:
         return f"gives no answer within {_PROBE_S:.1f} s"
     except OSError as exc:
@@ -88,3 +106,11 @@ async def _connect(host: str, port: int) -> str | None:
         async with asyncio.timeout(_PROBE_S):
             await writer.wait_closed()
     return None
+
+
+async def _first_open(addresses: Sequence[str], port: int) -> asyncio.StreamWriter:
+    """The first of the connections that is accepted; raises what the last one met."""
+    for address in addresses[:-1]:
+        with suppress(OSError):
+            return (await asyncio.open_connection(address, port))[1]
+    return (await asyncio.open_connection(addresses[-1], port))[1]

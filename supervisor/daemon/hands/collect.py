@@ -36,7 +36,9 @@ async def collect(world: World, order: Collect) -> Diagnosed:
     )
     bundle = replace(gathered(world, order, job), environment=environment)
     _keep(world, order, bundle)
-    return Diagnosed(at=world.clock(), incident=order.incident, verdict=await _judged(world, bundle))
+    furthest = world.roster.furthest if world.roster.attempt == order.attempt else None
+    verdict = await _judged(world, bundle)
+    return Diagnosed(at=world.clock(), incident=order.incident, verdict=verdict, step=furthest)
 
 
 async def _judged(world: World, bundle: Bundle) -> Verdict:

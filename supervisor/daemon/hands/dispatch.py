@@ -37,7 +37,7 @@ from supervisor.daemon.hands.record import Commenter, keep, say
 from supervisor.daemon.hands.shrink import shrink
 from supervisor.daemon.hands.software import remember
 from supervisor.daemon.hands.stop import stop
-from supervisor.daemon.hands.submit import cancel_job, requeue, submit
+from supervisor.daemon.hands.submit import CANCEL_S, cancel_job, requeue, submit
 from supervisor.daemon.world import World
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -143,7 +143,7 @@ class Hands:
         if world.clock() - world.sigterm_at < _UNTOLD_S:
             world.post(SignalReceived(at=world.sigterm_at, number=signal.SIGTERM))
         if self._cancelling:
-            await asyncio.wait(self._cancelling, timeout=world.settings.slurm_deadline_s)
+            await asyncio.wait(self._cancelling, timeout=CANCEL_S)
         try:
             await finish(world, order, self._commenter, is_wanted=lambda: self._end is order)
         finally:

@@ -17,8 +17,8 @@ _LAST_WORDS_S = 3.0
 
 async def finish(world: World, order: Finish, commenter: Commenter, *, is_wanted: Callable[[], bool]) -> None:
     """Flush what is owed under a short deadline, then hand the exit status to the keeper if that is still wanted."""
-    if order.reason:
-        commenter.want(f"supervise: {order.reason}")
+    if order.comment:
+        commenter.want(order.comment)
     try:
         async with asyncio.timeout(_LAST_WORDS_S):
             await commenter.flush()

@@ -33,6 +33,7 @@ def keep(world: World, order: KeepRecord) -> None:
     """Write the incident's record (again), and keep the run folder within its bounds."""
     world.writer.write(record_path(world.folder, order.record.incident), encode_readable(order.record))
     world.writer.do(lambda: enforce(world.folder, world.around.raw_job_id, now=world.clock()))
+    world.tell_site(order.record)
 
 
 class Commenter:

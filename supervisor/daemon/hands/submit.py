@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import structlog
@@ -18,7 +19,7 @@ from supervisor.model.facts import JobFacts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.environment import parse_environ
 from supervisor.slurm.hostlist import compress, expand
-from supervisor.slurm.resubmit import resubmit
+from supervisor.slurm.resubmit import find_unheard, resubmit
 from supervisor.slurm.startable import asking, first_startable
 from supervisor.slurm.successor import Affordable, Circumstances, Successor, affordable, lesser, successor
 from supervisor.telemetry.aside import aside
@@ -29,6 +30,8 @@ _FOLDER_S = 5.0
 """For one look into the run folder."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 8.0
+CANCEL_S: Final = 15.0
+"""For a successor to be cancelled: Slurm kills this job half a minute after its SIGTERM (KillWait)."""
 
 
 async def submit(world: World, order: Submit) -> Submitted:
@@ -53,18 +56,40 @@ async def submit(world: World, order: Submit) -> Submitted:
 
 
 async def _sent(world: World, order: Submit) -> tuple[JobId, tuple[str, ...]]:
+    if order.only_look:
+        return await _unheard(world), ()
+    began = world.clock()
     wanted = _after(await _planned(world, order.exclude), world, order)
+    if world.sigterm_at >= began:
+        raise SlurmFailed("nothing was sent: this job was told to end meanwhile")  # the machine learns why, and decides
     looks_first, world.has_submitted = world.has_submitted, True
     job = await resubmit(
         wanted,
         world.folder,
-        known=await aside(lambda: _older_jobs(world), deadline_s=_FOLDER_S, name="job_ids"),
+        known=await _known(world),
         deadline_s=world.settings.submit_deadline_s,
         look_deadline_s=world.settings.slurm_deadline_s,
         look_first=looks_first,
         count=world.slurm.calls,
     )
     return job, wanted.reasons
+
+
+async def _unheard(world: World) -> JobId:
+    """The job that an order made whose answer nobody heard; raises `SlurmFailed` where there is none."""
+    found = await find_unheard(
+        world.folder,
+        known=await _known(world),
+        deadline_s=world.settings.slurm_deadline_s,
+        count=world.slurm.calls,
+    )
+    if found is None:
+        raise SlurmFailed("no job was made")
+    return found
+
+
+async def _known(world: World) -> list[JobId]:
+    return await aside(lambda: _older_jobs(world), deadline_s=_FOLDER_S, name="job_ids")
 
 
 def _older_jobs(world: World) -> list[JobId]:
@@ -92,7 +117,11 @@ async def requeue(world: World, order: Requeue) -> Requeued:
     """Back to the queue under the same id, then told where not to start: in this order, never held."""
     deadline_s = world.settings.slurm_deadline_s
     job = world.around.job_id
+    began = world.clock()
     names, required = await _again_without(world, order.exclude)
+    if world.sigterm_at >= began:
+        # `scontrol requeue` starts a cancelled job again, too: whoever ends this one meanwhile has the last word.
+        return Requeued(at=world.clock(), ok=False, text="the job is being ended")
     try:
         await world.slurm.requeue(job, deadline_s=deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
@@ -134,11 +163,19 @@ async def _is_leaving(world: World) -> bool:
 
 
 async def cancel_job(world: World, order: CancelJob) -> None:
-    """Cancel a successor; what Slurm says to it is noted, there is nothing more to do."""
-    try:
-        await world.slurm.cancel_job(order.job_id, deadline_s=world.settings.slurm_deadline_s)
-    except (SlurmFailed, NoSlurm) as exc:
-        _log.warning("successor.not_cancelled", job=order.job_id, reason=exc)
+    """Cancel a successor, again and again while slurmctld is away: the run was cancelled and would begin anew."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + CANCEL_S
+    while True:
+        try:
+            await world.slurm.cancel_job(order.job_id, deadline_s=world.settings.slurm_deadline_s)
+        except (SlurmFailed, NoSlurm) as exc:
+            _log.warning("successor.not_cancelled", job=order.job_id, reason=exc)
+        else:
+            return
+        if loop.time() + _FIRST_PAUSE_S > ends:
+            return
+        await asyncio.sleep(_FIRST_PAUSE_S)
 
 
 def _after(wanted: Successor, world: World, order: Submit) -> Successor:

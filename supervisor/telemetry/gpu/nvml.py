@@ -6,7 +6,7 @@ from typing import Final
 
 from supervisor.telemetry.gpu.reader import GpuFacts
 
-_LIBRARY: Final = "libnvidia-ml.so.1"
+LIBRARY: Final = "libnvidia-ml.so.1"
 """What pynvml looks for; asked first, because importing pynvml costs 5 MB that a node without a driver need not pay."""
 
 
@@ -16,16 +16,15 @@ class NvmlReader:
     def facts(self) -> GpuFacts | None:
         """Driver version and device count; None where there is no driver or it gives no answer."""
         try:
-            ctypes.CDLL(_LIBRARY)
-            import pynvml  # see _LIBRARY
+            ctypes.CDLL(LIBRARY)
+            import pynvml  # see LIBRARY
         except (OSError, ImportError):
             return None
         return _facts(pynvml)
 
 
 def _facts(nvml: ModuleType) -> GpuFacts | None:
-    # NVMLLibraryMismatchError is no NVMLError but a bare Exception of pynvml's own.
-    refused = (nvml.NVMLError, nvml.NVMLLibraryMismatchError)
+    refused = refusals(nvml)
     try:
         nvml.nvmlInit()
     except refused:
@@ -38,10 +37,16 @@ def _facts(nvml: ModuleType) -> GpuFacts | None:
     except refused:
         return None
     finally:
-        _shut_down(nvml, refused)
+        shut_down(nvml, refused)
 
 
-def _shut_down(nvml: ModuleType, refused: tuple[type[Exception], ...]) -> None:
+def refusals(nvml: ModuleType) -> tuple[type[Exception], ...]:
+    """All that pynvml raises: NVMLLibraryMismatchError is no NVMLError but a bare Exception of its own."""
+    return (nvml.NVMLError, nvml.NVMLLibraryMismatchError)
+
+
+def shut_down(nvml: ModuleType, refused: tuple[type[Exception], ...]) -> None:
+    """Close NVML; a driver that refuses even that holds nobody up."""
     try:
         nvml.nvmlShutdown()
     except refused:

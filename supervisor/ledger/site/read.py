@@ -1,0 +1,71 @@
+"""The site's ledger, read: every job of a window of time, and what could not be read."""
+
+import gc
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from supervisor.ledger.site.gather import Gatherer
+from supervisor.ledger.site.history import JobHistory, SiteHistory
+from supervisor.ledger.site.lines import Lines
+from supervisor.ledger.site.users import read_key
+from supervisor.ledger.site.walk import Opened, Problems, Window, open_files
+
+
+def read_site(
+    root: Path,
+    since: float | None = None,
+    until: float | None = None,
+    clusters: Collection[str] | None = None,
+) -> SiteHistory:
+    """What the ledger knows of jobs that ran between these times (seconds since the epoch), each job whole.
+
+    Nothing in a file is believed beyond its owner, and nothing that is wrong with one costs the others. Raises
+    `UsageError` where the ledger itself cannot be read.
+    """
+    window, problems = Window(since=since, until=until, clusters=clusters), Problems()
+    gatherer = Gatherer(read_key(root), problems)
+    with _no_collection():
+        for opened in open_files(root, window, problems):
+            _read(opened, gatherer, problems)
+        jobs = gatherer.jobs()
+    return SiteHistory(jobs=tuple(job for job in jobs if _is_asked_for(job, window)), problems=problems.all())
+
+
+def _read(opened: Opened, gatherer: Gatherer, problems: Problems) -> None:
+    lines = Lines()
+    file = gatherer.file(opened.path, opened.folder, opened.owner, is_of_ledger=opened.is_of_ledger)
+    try:
+        while piece := os.read(opened.descriptor, lines.room):
+            file.take(lines.take(piece))
+    except OSError as exc:
+        problems.add(f"{opened.path} ({opened.owner}) cannot be read to its end: {exc.strerror}")
+    lines.end()
+    file.end()
+    if told := str(lines.left_out):
+        problems.add(f"{opened.path} ({opened.owner}): left out: {told}")
+    if file.refused:
+        problems.add(f"{opened.path} ({opened.owner}) names owners of lines, which it may not: ignored")
+
+
+def _is_asked_for(history: JobHistory, window: Window) -> bool:
+    is_in_time = (window.until is None or history.job.at < window.until) and (
+        window.since is None or history.last_at >= window.since
+    )
+    return is_in_time and (window.clusters is None or history.job.cluster in window.clusters)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the collector: a million facts hold no cycles, and looking for some takes four times as long as they do.
+
+    Nothing else runs in a process that reads a ledger.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

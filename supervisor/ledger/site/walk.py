@@ -1,0 +1,204 @@
+"""The files of the ledger, opened without following anything that a user may have laid there."""
+
+import os
+import pwd
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from supervisor.errors import UsageError
+from supervisor.ledger.site.names import ENDING, cluster_folder, is_month, month_of
+
+FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of one job's file; those of the ledger's owner, which hold many jobs, have no limit."""
+_MOST_PROBLEMS: Final = 1000
+_SKEW_S: Final = 3600.0
+"""The file server's clock may be as far off."""
+
+
+@dataclass(slots=True)
+class Problems:
+    """What was left out: told one by one up to a number, then counted."""
+
+    told: list[str] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, text: str) -> None:
+        """Tell it, with what does not print in it replaced."""
+        if len(self.told) < _MOST_PROBLEMS:
+            self.told.append("".join(char if char.isprintable() else "?" for char in text))
+        else:
+            self.more += 1
+
+    def all(self) -> tuple[str, ...]:
+        """One text for each problem, and one for those that are not told."""
+        return (*self.told, *([f"{self.more} more problems of this kind"] if self.more else []))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What is asked for."""
+
+    since: float | None = None
+    until: float | None = None
+    clusters: Collection[str] | None = None
+
+    def has_folder(self, name: str) -> bool:
+        """The folder of a cluster that is asked for."""
+        return self.clusters is None or name in {cluster_folder(cluster) for cluster in self.clusters}
+
+    def has_month(self, month: str) -> bool:
+        """Jobs that began in this month may lie in it. One that began before it may run within it."""
+        return self.until is None or month <= month_of(self.until)
+
+    def may_hold(self, changed_at: float) -> bool:
+        """A file that was changed last at this time may have lines of it."""
+        return self.since is None or changed_at >= self.since - _SKEW_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """One file, open for reading until the next one is asked for."""
+
+    path: str
+    """Relative to the ledger's folder."""
+    folder: str
+    """Of its cluster; empty: it lies beside those."""
+    descriptor: int
+    uid: int
+    is_of_ledger: bool
+    """It belongs to the ledger's owner: what it says of the owners of lines is believed."""
+
+    @property
+    def owner(self) -> str:
+        """Name of its owner."""
+        return user_name(self.uid)
+
+
+@cache
+def user_name(uid: int) -> str:
+    """The name of a user, or his number where he has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+@contextmanager
+def opened_folder(name: str, above: int | None) -> Iterator[int]:
+    """A folder in an open one. The ledger's own (`above` is None) may be behind a link, those in it may not."""
+    flags = FOLDER_FLAGS if above is not None else os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=above)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_files(root: Path, window: Window, problems: Problems) -> Iterator[Opened]:
+    """Every ledger file that the window may need. Raises `UsageError` where the ledger cannot be read at all."""
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as exc:
+        raise UsageError(f"the ledger {root} cannot be read: {exc.strerror}; see SUPERVISE_LEDGER") from exc
+    try:
+        yield from _Walk(window, problems, os.fstat(descriptor).st_uid).root(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Walk:
+    """One pass over the ledger: root, clusters, months."""
+
+    def __init__(self, window: Window, problems: Problems, owner: int) -> None:
+        self._window = window
+        self._problems = problems
+        self._owner = owner
+
+    def root(self, descriptor: int) -> Iterator[Opened]:
+        """Clusters, and files of those who could not make a folder."""
+        for name, is_folder in self._entries(descriptor, ""):
+            if not is_folder:
+                yield from self._file(descriptor, name, "")
+            elif self._window.has_folder(name):
+                with self._folder(descriptor, name, name) as inner:
+                    yield from self._cluster(inner, name)
+
+    def _cluster(self, descriptor: int | None, cluster: str) -> Iterator[Opened]:
+        for name, is_folder in self._entries(descriptor, cluster):
+            if not is_folder:
+                yield from self._file(descriptor, name, cluster)
+            elif not is_month(name):
+                self._problems.add(f"{cluster}/{name} is a folder, but of no month: left out")
+            elif self._window.has_month(name):
+                with self._folder(descriptor, name, f"{cluster}/{name}") as inner:
+                    yield from self._month(inner, cluster, name)
+
+    def _month(self, descriptor: int | None, cluster: str, month: str) -> Iterator[Opened]:
+        for name, is_folder in self._entries(descriptor, f"{cluster}/{month}"):
+            if is_folder:
+                self._problems.add(f"{cluster}/{month}/{name} is a folder and no file: left out")
+            else:
+                yield from self._file(descriptor, name, cluster, month)
+
+    def _entries(self, descriptor: int | None, path: str) -> Iterator[tuple[str, bool]]:
+        """Name and whether it is a folder, by name; what is hidden or no plain file is not there."""
+        if descriptor is None:
+            return
+        try:
+            with os.scandir(descriptor) as entries:
+                found = [
+                    (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+                    for entry in entries
+                ]
+        except OSError as exc:
+            self._problems.add(f"{path or 'the ledger'} cannot be listed: {exc.strerror}")
+            return
+        for name, is_folder, is_file in sorted(found):
+            if name.startswith("."):
+                continue
+            if is_folder or (is_file and name.endswith(ENDING)):
+                yield name, is_folder
+            else:
+                what = f"is called {name!r}" if is_file else "is a link, or no file at all"
+                self._problems.add(f"{os.path.join(path, name)} {what}: left out")  # noqa: PTH118  # a name, no path
+
+    @contextmanager
+    def _folder(self, above: int | None, name: str, path: str) -> Iterator[int | None]:
+        try:
+            descriptor = os.open(name, FOLDER_FLAGS, dir_fd=above)
+        except OSError as exc:
+            self._problems.add(f"{path} cannot be read: {exc.strerror}")
+            yield None
+            return
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _file(self, above: int | None, name: str, cluster: str, month: str = "") -> Iterator[Opened]:
+        path = "/".join(filter(None, (cluster, month, name)))
+        try:
+            descriptor = os.open(name, FILE_FLAGS, dir_fd=above)
+        except OSError as exc:
+            self._problems.add(f"{path} cannot be read: {exc.strerror}")
+            return
+        try:
+            seen = os.fstat(descriptor)
+            is_of_ledger = seen.st_uid == self._owner
+            if not stat.S_ISREG(seen.st_mode):
+                self._problems.add(f"{path} ({user_name(seen.st_uid)}) is no plain file: left out")
+            elif seen.st_size > LARGEST and not is_of_ledger:
+                self._problems.add(f"{path} ({user_name(seen.st_uid)}) has {seen.st_size} bytes: left out")
+            elif seen.st_size and self._window.may_hold(seen.st_mtime):
+                yield Opened(
+                    path=path, folder=cluster, descriptor=descriptor, uid=seen.st_uid, is_of_ledger=is_of_ledger
+                )
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,97 @@
+"""What a site's ledger holds of a job: one small file of lines for each, written by the job's own user.
+
+No log text, no command line, no job name, no path: class, cause, node, GPU, times, who. `docs/ledger.md` describes it.
+"""
+
+from typing import Literal
+
+from supervisor.model.base import Fact
+from supervisor.model.ids import IncidentNo, JobId, NodeName
+from supervisor.model.records import Split
+from supervisor.model.verdict import Class
+
+SCHEMA = 1
+"""Of the lines below. A reader knows the two schemas before its own as well, and leaves out what is newer."""
+
+
+class SiteGpu(Fact, frozen=True, kw_only=True):
+    """One GPU that a verdict blames; its UUID where it was read."""
+
+    node: NodeName
+    gpu: int
+    uuid: str = ""
+
+
+class SiteJob(Fact, frozen=True, kw_only=True, tag_field="kind", tag="job"):
+    """The first line: the allocation, as it was when supervision began."""
+
+    schema: int = SCHEMA
+    at: float
+    """When the job began, seconds since the epoch."""
+    cluster: str = ""
+    job: JobId
+    run: str
+    """The run that the job belongs to: a digest of its id, since that begins with the job's name."""
+    user: str = ""
+    """Name, pseudonym (`p-…`) or empty. The file's owner is what counts where the name is plain."""
+    partition: str = ""
+    nodes: tuple[NodeName, ...] = ()
+    gpus_per_node: int = 0
+    """0: none, or not known."""
+    time_limit_s: float | None = None
+    version: str = ""
+    """Of supervise."""
+
+
+class SiteIncident(Fact, frozen=True, kw_only=True, tag_field="kind", tag="incident"):
+    """One interruption; of several lines with the same number the last one counts."""
+
+    schema: int = SCHEMA
+    at: float
+    """When it was opened."""
+    evidence_at: float
+    job: JobId
+    run: str
+    incident: IncidentNo
+    """Counts over the run."""
+    cls: Class
+    cause: str
+    confidence: float
+    nodes: tuple[NodeName, ...] = ()
+    """To blame, most likely first."""
+    gpus: tuple[SiteGpu, ...] = ()
+    excluded: tuple[NodeName, ...] = ()
+    """Nodes that had to leave."""
+    action: str
+    """relaunch, relaunch_on_spare, relaunch_smaller, resubmit, requeue, stop, none or observe."""
+    isolation: str = "job"
+    node_count: int = 0
+    """Of the interrupted attempt."""
+    split: Split = Split()
+    recovery_s: float | None = None
+    """Verdict to ranks running."""
+    steps_lost: int | None = None
+    lost_node_s: float = 0.0
+    is_closed: bool = False
+
+
+class SiteUse(Fact, frozen=True, kw_only=True, tag_field="kind", tag="use"):
+    """What the job has used so far; the last line counts. Written at the start, hourly and at the end."""
+
+    schema: int = SCHEMA
+    at: float
+    job: JobId
+    run: str
+    held_node_s: float
+    """Node-seconds of the allocation, spares too."""
+    computing_node_s: float
+    """Of these, with ranks that made new steps: the numerator of ETTR."""
+    restarts: int = 0
+    step: int | None = None
+    energy_j: float | None = None
+    """Of all GPUs, where it was read."""
+    end: Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"] = ""
+    """Empty: the job runs, or nobody could write its end."""
+
+
+SiteLine = SiteJob | SiteIncident | SiteUse
