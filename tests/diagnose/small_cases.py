@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from tests.diagnose.small_data_cases import DATA_CASES
+from tests.diagnose.small_machines import SMALL_MACHINES
+
 _TRAIN: Final = "[rank{rank}]: 2026-03-01 10:00:{second:02d} step {step} loss 2.1\n"
 _STEPS: Final = "".join(_TRAIN.format(rank=0, second=n, step=100 + n) for n in range(3))
 _CUDA: Final = "RuntimeError: CUDA error: {what}\n"
@@ -13,6 +16,7 @@ _BEATS: Final = (
 )
 
 SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    **SMALL_MACHINES,
     "an Xid on a node of somebody else": (
         "python_exception",
         {
@@ -262,5 +266,6 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "slurm.log": "monitor: no output for 45 min, cancelling job\n",
         },
     ),
+    **DATA_CASES,
 }
 """What it is about: the cause, and the files."""

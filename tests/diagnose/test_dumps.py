@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supervisor.diagnose.reading import dumps
+from supervisor.diagnose.reading import dumps, folder
 from supervisor.diagnose.reading.dump_child import read
 from supervisor.diagnose.reading.dumps import read_dump
 from supervisor.diagnose.reading.folder import read_bundle
@@ -238,3 +238,16 @@ def test_mutated_dumps(data: st.DataObject) -> None:
         pass
     except pickle.UnpicklingError:
         pass
+
+
+def test_all_dumps_together_have_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder full of slow ones is given up, and the others of the bundle still count."""
+    (tmp_path / "flight").mkdir()
+    for rank in range(3):
+        (tmp_path / "flight" / f"rank_{rank}").write_bytes(pickle.dumps({"entries": []}))
+    (tmp_path / "slurm.log").write_text("srun: error: node1: task 0: Killed\n")
+    monkeypatch.setattr(folder, "DUMPS_S", -1.0)
+    bundle = read_bundle(tmp_path)
+    assert bundle.flight == ()
+    assert len(bundle.logs) == 1
+    assert bundle.unread == ("flight: 3 files not read within -1 s",)

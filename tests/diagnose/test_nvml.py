@@ -133,3 +133,10 @@ _GPU = st.dictionaries(st.sampled_from(sorted(_GOOD)), JUNK, max_size=5).map(lam
 def test_wrong_types_anywhere(nodes: list[dict[str, Any]]) -> None:
     """Whatever stands in place of a number or a name: no error."""
     assert all(0 < one.weight < 1 for one in _found(*nodes))
+
+
+def test_a_link_that_is_down() -> None:
+    """NVML says so of one link: the GPU's neighbour is out of reach."""
+    [found] = _found(_node(nvlink={"0": {"state": "Active"}, "7": {"state": "Inactive"}}))
+    assert (found.cause, found.gpu) == ("nvlink_fault", 1)
+    assert "7" in found.text

@@ -223,3 +223,20 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, checkout: Path) -> N
     cause, grown_kib = done.stdout.split()
     assert cause == "cuda_oom"
     assert int(grown_kib) < 100 << 10
+
+
+def test_an_exception_raised_while_another_was_handled_is_less_sure() -> None:
+    """Also in a whole log, where the line between the two tracebacks belongs to neither: the first one came first."""
+    between = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    scanned = _scan(f"{_TRACE}{between}{_TRACE.replace('StepMissing', 'Cleanup')}".encode())
+    weights = [one.weight for one in scanned.findings if one.signature == "python_traceback"]
+    assert len(weights) == 2
+    assert weights[1] < weights[0]
+
+
+def test_the_last_line_has_its_number_without_an_end_of_line() -> None:
+    """Steps in the last lines, and the number of lines, are counted alike."""
+    for end in ("", "\n"):
+        scanned = _scan(f"step 1 loss 2\n{_OOM} iter 7 loss 3{end}".encode())
+        assert [one.line for one in scanned.progress] == [1, 2]
+        assert scanned.findings[0].order == (0, 2)

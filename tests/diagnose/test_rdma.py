@@ -89,3 +89,22 @@ _TOLD = st.recursive(
 def test_wrong_types_anywhere(nodes: list[dict[str, Any]]) -> None:
     """Whatever stands in place of a counter: no error."""
     assert all(0 < one.weight < 1 for one in _found(*nodes))
+
+
+def test_a_port_with_another_address() -> None:
+    """The subnet manager gave the ports new addresses under the job: no node is to blame for that."""
+    port = {"mlx5_0": {"state": "ACTIVE", "lid": 44, "lid_at_start": 12, "sm_lid": 1, "sm_lid_at_start": 1}}
+    [found] = _found(port, {"mlx5_0": {"state": "ACTIVE", "lid": 13, "lid_at_start": 13}})
+    assert (found.cause, found.scope, found.names) == ("fabric_reconfigured", "job", "n0")
+
+
+def test_discards_on_many() -> None:
+    """Switches that drop are seen by all; two of two nodes are all."""
+    [found] = _found(*(_port(rx_prio3_discards={"delta": 81_000}) for _ in range(2)))
+    assert (found.cause, found.names) == ("fabric_packet_loss", "n0,n1")
+
+
+def test_an_adapter_that_is_gone() -> None:
+    """Why a device could not be read says that it failed; that a reader may not look says nothing."""
+    [found] = _found({"mlx5_3": {"error": "No such device"}}, {"mlx5_0": {"error": "permission denied"}})
+    assert (found.cause, found.node) == ("nic_failure", "n0")

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,43 @@ def test_a_compressed_file_that_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "cut.log.gz"
     path.write_bytes(gzip.compress((_OOM * 2000).encode() + os.urandom(4000).hex().encode())[:-30])
     assert diagnose(read_bundle(path)).cause == "host_oom"
+
+
+def test_a_zstandard_file_of_several_frames(tmp_path: Path) -> None:
+    """`zstd >> old.log.zst`: the last attempt stands in the last one."""
+    pack = zstandard.ZstdCompressor().compress
+    path = tmp_path / "old.log.zst"
+    path.write_bytes(pack(b"step 1 loss 2\n") + pack(_OOM.encode()))
+    assert diagnose(read_bundle(path)).cause == "host_oom"
+
+
+@pytest.mark.parametrize("folder", ["ranks", "stacks"])
+def test_a_zstandard_file_that_is_damaged(tmp_path: Path, folder: str) -> None:
+    """What comes before the damage counts, and so does all that lies beside it."""
+    noise = os.urandom(400_000).hex().encode()
+    data = bytearray(zstandard.ZstdCompressor().compress(f"{_OOM}\n".encode() + noise))
+    data[-1000] ^= 0xFF
+    data[-100_000:-99_000] = bytes(1000)
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "3.log.zst").write_bytes(data)
+    (tmp_path / "slurm.log").write_text("srun: error: node002: task 3: Killed\n")
+    verdict = diagnose(read_bundle(tmp_path))
+    assert (verdict.cause == "host_oom") == (folder == "ranks")
+    assert any(one.source.startswith("slurm.log") for one in verdict.evidence)
+
+
+def test_without_its_library_a_zstandard_file_is_named_and_the_others_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An extra that is not installed costs one file, not the diagnosis."""
+    for name in ("compression", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "3.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(30))
+    (tmp_path / "slurm.log").write_text(_OOM)
+    verdict = diagnose(read_bundle(tmp_path))
+    assert verdict.cause == "host_oom"
+    assert "slurm-supervise[zstd]" in verdict.unread[0]
 
 
 def test_the_error_file_beside_the_output(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from supervisor.model.ids import NodeName
 _LOST: Final = ("lost", "fallen off", "unknown error", "not found", "reset required")
 _MISMATCH: Final = "version mismatch"
 _READY: Final = frozenset({"completed", "complete", "success", "not supported", "n/a", "", "none", "ok", "healthy"})
+_DOWN: Final = frozenset({"down", "inactive", "disabled", "off", "failed"})
 _THROTTLED: Final = ("HW_SLOWDOWN", "HW_THERMAL", "HW_POWER_BRAKE", "POWER_BRAKE", "SW_THERMAL")
 _HARD: Final = ("HW_SLOWDOWN", "HW_THERMAL", "POWER_BRAKE")
 _SLOW_SHARE: Final = 0.6
@@ -73,6 +74,8 @@ def _of_gpu(gpu: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
         yield "gpu_ecc_uncorrectable", 0.78, f"{total} uncorrectable ECC errors since its driver was loaded"
     if links := [name for name, link in _links(gpu) if _number(link, "recovery") or _number(link, "crc") >= _CRC]:
         yield "nvlink_fault", 0.68, f"NVLink {', '.join(links[:4])} had to recover or has CRC errors"
+    if down := [name for name, link in _links(gpu) if str(link.get("state") or "").lower() in _DOWN]:
+        yield "nvlink_fault", 0.8, f"NVLink {', '.join(down[:4])} is down"
     action = str(gpu.get("recovery_action") or "").lower()
     if action not in _READY and action != "0":
         yield "gpu_unknown_failure", 0.6, f"its driver asks for: {gpu.get('recovery_action')}"

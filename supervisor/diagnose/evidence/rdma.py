@@ -33,10 +33,23 @@ _LOSS: Final = (
 _MOVED: Final = frozenset(
     {"port_xmit_data", "port_rcv_data", "xmit_bytes", "rcv_bytes", "tx_bytes", "rx_bytes", "xmit_data", "rcv_data"}
 )
+_ADDRESSES: Final = ("lid", "sm_lid", "gid")
+_DISCARDS: Final = "_discards"
 _WINDOW: Final = ("interval", "window", "period", "since_job")
 """Keys beside counters that tell of a span: then they are counts of that span."""
 _STALE: Final = ("before", "start", "baseline", "first")
 _FRESH: Final = ("after", "end", "now", "last", "current")
+_DEAD: Final = (
+    "no such device",
+    "removed",
+    "fatal",
+    "firmware",
+    "health",
+    "not present",
+    "disappeared",
+    "input/output error",
+)
+_ERROR_CHARS: Final = 200
 _CABLE_LEAST: Final = 100
 _LOSS_LEAST: Final = 1000
 _MANY: Final = 3
@@ -53,21 +66,41 @@ class Port:
     is_rise: bool
     """They are differences since the job's start, not totals."""
     state: str = ""
+    error: str = ""
+    """Why nothing could be read of it, where its device is gone."""
 
 
 def find(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
     """Findings on all nodes."""
     ports = {node: list(_ports("", told)) for node, told in rdma.items()}
+    yield from _moved(rdma)
     lossy = [node for node, each in ports.items() if any(_sum(one, _LOSS) >= _LOSS_LEAST for one in each)]
     for node, each in ports.items():
         for port in each:
             yield from _of_port(node, port)
     yield from _stalled(rdma)
-    if len(lossy) >= _MANY:
+    if len(lossy) > 1 and 2 * len(lossy) >= min(len(ports), 2 * _MANY):
         text = f"packets are lost or come out of order on {len(lossy)} nodes"
         yield _finding(lossy[0], "fabric_packet_loss", 0.7, text, names=",".join(lossy))
-    elif lossy and len(ports) > 1:
+    elif len(lossy) == 1 and len(ports) > 1:
         yield _finding(lossy[0], "link_fault", 0.5, "packets are lost or out of order on this node only")
+
+
+def _moved(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Ports that had another address, or another subnet manager, when the job began."""
+    changed = [node for node, told in rdma.items() if _has_moved(told)]
+    if changed:
+        text = f"address or subnet manager of a port changed under the job on {len(changed)} nodes"
+        yield _finding(changed[0], "fabric_reconfigured", 0.82, text, names=",".join(changed))
+
+
+def _has_moved(told: Any, depth: int = 0) -> bool:  # whatever shape the reader of this site writes
+    if not isinstance(told, dict) or depth > _DEEP:
+        return False
+    pairs = [(told[name], told.get(f"{name}_at_start")) for name in _ADDRESSES if name in told]
+    return any(old is not None and new != old for new, old in pairs) or any(
+        _has_moved(one, depth + 1) for one in told.values()
+    )
 
 
 def _stalled(rdma: Mapping[NodeName, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -92,6 +125,8 @@ def _traffic(told: Any, depth: int = 0) -> float | None:  # whatever shape the r
 
 def _of_port(node: NodeName, port: Port) -> Iterator[Finding]:
     sure = 0.0 if port.is_rise else 0.3
+    if port.error:
+        yield _finding(node, "nic_failure", 0.86, f"{port.name}: {port.error}")
     is_up = not port.state or "ACTIVE" in port.state.upper() or "UP" in port.state.upper()
     if not is_up:
         yield _finding(node, "link_fault", 0.86, f"{port.name} is {port.state}")
@@ -114,15 +149,17 @@ def _ports(
     is_window = is_window or any(str(key).startswith(_WINDOW) for key in told)
     for key, value in told.items():
         counter = str(key).removesuffix("_delta").removeprefix("delta_")
-        if counter in (*_DOWN, *_CABLE, *_LOSS):
+        if counter in (*_DOWN, *_CABLE, *_LOSS) or counter.endswith(_DISCARDS):
             rise, known = _rise(value, is_delta=is_window or counter != str(key) or "delta" in name)
             rises[counter] = rise
             is_rise = is_rise and known
         else:
             yield from _ports(f"{name} {key}".strip(), value, depth + 1, is_window=is_window)
     state = told.get("state") or told.get("port_state") or told.get("link_state") or ""
-    if rises or (state and isinstance(state, str)):
-        yield Port(name or "port", rises, is_rise, str(state))
+    error = str(told.get("error") or "")
+    error = error if any(word in error.lower() for word in _DEAD) else ""
+    if rises or error or (state and isinstance(state, str)):
+        yield Port(name or "port", rises, is_rise, str(state), error[:_ERROR_CHARS])
 
 
 def _rise(value: Any, *, is_delta: bool) -> tuple[float, bool]:  # a number, a pair, or an object
@@ -144,7 +181,10 @@ def _is_count(value: Any) -> bool:  # whatever stands there
 
 
 def _sum(port: Port, names: tuple[str, ...]) -> float:
-    return sum(max(0.0, value) for name, value in port.rises.items() if name in names)
+    is_loss = names is _LOSS
+    return sum(
+        max(0.0, value) for name, value in port.rises.items() if name in names or (is_loss and name.endswith(_DISCARDS))
+    )
 
 
 def _finding(node: NodeName, cause: str, weight: float, text: str, names: str = "") -> Finding:

@@ -1,5 +1,6 @@
 """Who is at fault, which nodes must go, and what makes two failures the same."""
 
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,8 @@ from supervisor.diagnose.taxonomy import UNATTRIBUTED, cause
 from supervisor.model.ids import NodeName, Rank
 from supervisor.model.verdict import Blame, Class, GpuRef
 
+_NAME: Final = re.compile(r"[A-Za-z][\w-]{0,62}")
+_DEVICES: Final = ("kernel/", "nvml/", "rdma/")
 _RANKS: Final = 16
 _NODES: Final = 512
 _ODD: Final = 0.85
@@ -20,6 +23,7 @@ _MANY: Final = 2
 _TEXT_CHARS: Final = 80
 _AS_SURE: Final = 0.25
 """Findings of the same cause that are less sure by more than this blame nobody."""
+_WAITED: Final = "nccl_timeout_unattributed"
 _SURE_ENOUGH: Final = 0.45
 """Below this confidence no node has to go."""
 
@@ -33,6 +37,9 @@ def blame(case: Case, root: Finding) -> Blame:
     ranks: dict[Rank, None] = {}
     for one in same:
         node, gpu = case.node_of(one), case.gpu_of(one)
+        if one.scope == "peer" and (one.peer or one.role == "root"):  # its writer is the victim
+            nodes.update(dict.fromkeys(_accused(case, one)))
+            continue
         nodes.update(dict.fromkeys([node] if node else listed(one.names)))
         if node and gpu is not None:
             gpus[node, gpu] = None
@@ -45,16 +52,30 @@ def blame(case: Case, root: Finding) -> Blame:
     )
 
 
+def _accused(case: Case, one: Finding) -> list[NodeName]:
+    """Whom a complaint is about: by its peer's name, by the node it captured, or the one other node that it names."""
+    if accused := case.accused_by(one):
+        return [*accused]
+    if one.role == "root" and (one.node or not one.peer):
+        return [one.node] if one.node else [*listed(one.names)]
+    named = {node for node in _NAME.findall(one.text) if node in case.nodes and node != case.node_of(one)}
+    return [NodeName(next(iter(named)))] if len(named) == 1 else []
+
+
 def leaving(case: Case, root: Finding, who: Blame, confidence: float) -> tuple[NodeName, ...]:
     """The nodes that must go: none for what a node's absence would not cure, none on a mere guess."""
     what = cause(root.cause)
     known = case.nodes
+    if root.role == "echo":
+        return ()  # whoever complains is mostly the victim, and whom it names may be one, too
     if what.row.odd and root.scope == "own" and len(who.nodes) == 1 and _is_odd(case, root):
         return who.nodes
     if not what.row.exclude or confidence < _SURE_ENOUGH:
         return ()
     if what.cls is Class.SOFTWARE and len(known) > 1 and set(who.nodes) >= known:
         return ()  # all nodes are set up like this: leaving one out changes nothing
+    if what.row.spreads and len(who.nodes) > 1 and not root.source.startswith(_DEVICES):
+        return ()  # both ends complain, and nobody knows whose link it is
     return who.nodes[:1] if what.row.spreads else who.nodes
 
 
@@ -66,7 +87,10 @@ def _is_odd(case: Case, root: Finding) -> bool:
         kernels = {one.log.node for one in case.scanned if one.log.kind == "kernel" and one.log.node}
         silent = {case.node_of(one) for one in case.findings if one.has("silent_storage") and one.node in kernels}
         return len(kernels) > 1 and silent == {root.node}
-    return root.weight >= _ODD and len(case.nodes) > _MANY
+    heard = {case.node_of(one) for one in case.findings if one.is_line} | {
+        case.places[one.log.rank].node for one in case.scanned if one.log.rank in case.places
+    }
+    return root.weight >= _ODD and len(case.nodes) > _MANY and bool(heard - {case.node_of(root), None})
 
 
 def fingerprint(case: Case, root: Finding | None, who: Blame) -> str:
@@ -115,6 +139,9 @@ def _where(case: Case, root: Finding) -> str:
 
 
 def _agrees(one: Finding, root: Finding) -> bool:
+    """Of the same cause, and as sure. Ranks that waited for the same one agree too, but are no more to blame for it."""
+    if one.cause == _WAITED and one.has("timeout"):
+        return False
     return one.role == root.role and family(one.cause) == family(root.cause) and one.weight >= root.weight - _AS_SURE
 
 
@@ -127,7 +154,7 @@ def _placed(case: Case, root: Finding) -> Finding:
     what = cause(root.cause)
     if root.rank is not None or root.node or root.names or root.scope != "own":
         return root
-    if what.cls in {Class.PLANNED, Class.HARDWARE}:
+    if what.cls in {Class.PLANNED, Class.HARDWARE} or what.name == _WAITED:
         return root
     failed = list(failures(case.findings)) or ([] if what.row.exclude else _gone(case))
     if not failed or (what.row.exclude and len({one.node for one in failed}) > 1):

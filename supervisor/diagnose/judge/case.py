@@ -81,6 +81,17 @@ class Case:
         named = {one.rank for one in self.findings if one.rank is not None}
         return named | set(self.places) | {one.log.rank for one in self.scanned if one.log.rank is not None}
 
+    @property
+    def heard(self) -> set[Rank]:
+        """Ranks that said something, in a log of their own or by the label of a line."""
+        said = {
+            one.rank
+            for one in self.findings
+            if one.is_line and one.rank is not None and one.source.startswith("ranks/")
+        }
+        reported = {each.rank for one in self.scanned for each in one.progress if each.rank is not None}
+        return said | reported | {one.log.rank for one in self.scanned if one.log.rank is not None}
+
     def node_of(self, finding: Finding) -> NodeName | None:
         """The node that the finding is about."""
         if finding.node:
@@ -176,10 +187,17 @@ def _name_nodes(case: Case) -> None:
     ]
     known = case.nodes
     for index, one in enumerate(case.findings):
-        if one.is_line and one.scope == "own" and one.rank is None and not one.node and not one.names:
+        if not one.is_line or one.scope != "own" or one.node or one.names:
+            continue
+        if one.rank is None or _tells_of_others(one):
             named = {word for word in _WORD.findall(one.text) if word in known}
             if len(named) == 1:
-                case.findings[index] = replace(one, node=NodeName(named.pop()))
+                case.findings[index] = replace(one, node=NodeName(named.pop()), rank=None, gpu=one.gpu)
+
+
+def _tells_of_others(one: Finding) -> bool:
+    """A rank that watches over others names a machine that is ill: `health: node7 …`."""
+    return one.role == "root" and one.cause != "" and cause(one.cause).cls is Class.HARDWARE
 
 
 def _reference(scanned: Iterable[Scanned], collected_at: float | None) -> float | None:

@@ -9,6 +9,18 @@ from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class
 
 _MOST: Final = 0.98
+_AT_MOST: Final = {
+    "python_exception": 0.62,
+    "numerics_divergence": 0.68,
+    "cuda_api_error": 0.7,
+    "segfault": 0.7,
+    "gpu_unknown_failure": 0.7,
+    "assertion_failed": 0.74,
+    "cuda_illegal_access": 0.76,
+    "type_error": 0.78,
+    "file_not_found": 0.78,
+}
+"""What fails in so many ways that even all sources together do not say why: something finer may hide behind it."""
 _LEAST: Final = 0.05
 _RIVAL: Final = 0.5
 """What a rival of another class takes at most, in proportion to its own strength."""
@@ -22,7 +34,8 @@ def confidence(case: Case, root: Finding) -> float:
     """0 to 1."""
     agreed = strength([one for one in case.findings if family(one.cause) == family(root.cause)])
     sure = agreed.get(family(root.cause), root.weight) if root.role == "root" else root.weight
-    return round(min(_MOST, max(_LEAST, sure - _against(case, root))), 2)
+    most = _AT_MOST.get(root.cause, _MOST)
+    return round(min(most, max(_LEAST, sure - _against(case, root))), 2)
 
 
 def _against(case: Case, root: Finding) -> float:

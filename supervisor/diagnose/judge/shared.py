@@ -1,6 +1,6 @@
 """What several nodes have in common, by `topology.json`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from supervisor.errors import PayloadRefused
@@ -10,10 +10,13 @@ _KINDS: Final = ("switch", "rack", "pdu", "chassis", "psu", "cdu", "rail")
 _NODES: Final = 20_000
 
 
-def shared_by(topology: dict[str, Any], nodes: Sequence[str]) -> tuple[str, str] | None:
-    """The smallest group that holds all these nodes and not all nodes there are: its kind and name."""
+def shared_by(topology: dict[str, Any], nodes: Sequence[str], known: Iterable[str] = ()) -> tuple[str, str] | None:
+    """The smallest group that holds all these nodes and not all nodes there are: its kind and name.
+
+    `known`: nodes that are there, whether the topology has them or not.
+    """
     groups = list(_groups(topology))
-    everything = set().union(*(members for _, _, members in groups)) if groups else set()
+    everything = set(known).union(*(members for _, _, members in groups)) if groups else set()
     fitting = [one for one in groups if set(nodes) <= one[2] and one[2] != everything]
     if not fitting:
         return None

@@ -18,6 +18,7 @@ _WELL: Final = re.compile(
     rf"\b{_WORK}\b.{{0,60}}\b(?:complet|finish|end|terminat|done|succe)\w{{0,9}}\b.{{0,20}}"
     r"\b(?:successful(?:ly)?|normally|without (?:any )?errors?)\b|"
     r"\bsuccessfully (?:completed|finished)\b|\b(?:completed|finished|ended) successfully\b|"
+    r"\bsuccess(?:ful(?:ly)?)?\b.{0,20}\bcomplet|"
     rf"{_CODE}0\W{{0,3}}$",
     re.IGNORECASE,
 )

@@ -14,6 +14,11 @@ _LINKS: Final = frozenset({"link_flap", "link_fault"})
 _UP: Final = re.compile(r"\b(?:ACTIVE|[Ll]ink (?:is )?(?:up|UP|Up)|[Ll]ink becomes ready|LinkUp)\b")
 _DOWN: Final = re.compile(r"\b(?:DOWN|[Ll]ink (?:is )?(?:down|DOWN|Down)|lost carrier|Lost carrier)\b")
 _BY_NAME: Final = frozenset({"remote_service_unreachable", "rendezvous_unreachable", "data_source_error"})
+_OWN_HOST: Final = re.compile(
+    r"(?:to|at|host|address|coordinator|master\w{0,8})\W{1,4}(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|::1)\b",
+    re.IGNORECASE,
+)
+_OTHER_NODE: Final = re.compile(r"\b(?:node|group|machine)[ _]?rank\W{1,3}[1-9]", re.IGNORECASE)
 _NEAR_S: Final = 900.0
 _ALONE_S: Final = 60.0
 _RETRY: Final = "12"
@@ -60,6 +65,27 @@ def one_host_refuses(case: Case) -> None:
     if len(odd) == 1 and told:
         node = next(iter(odd))
         case.change(told, cause="fabric_misconfigured", node=node, rank=None, scope="own", weight=0.88)
+
+
+def loopback(case: Case) -> None:
+    """A rank looks for the store of a job of several nodes at its own host: the address is a loopback one."""
+    told = [
+        one
+        for one in case.findings
+        if one.cause in _BY_NAME | {"nccl_timeout_unattributed"} and _OWN_HOST.search(one.text)
+    ]
+    if told and (len(case.nodes) > 1 or any(_OTHER_NODE.search(one.text) for one in told)):
+        case.change(told, role="root", scope="job", cause="launcher_master_addr_loopback", weight=0.88)
+
+
+def one_mtu_differs(case: Case) -> None:
+    """One host's frames are of another size than those of all others, and collectives do not come through."""
+    told = [one for one in case.known("host_mtu") if one.node and one.number]
+    sizes = Counter(one.number for one in told)
+    odd = [one for one in told if sizes[one.number] == 1]
+    waited = case.marked("timeout") or [one for one in case.findings if one.scope == "peer"]
+    if len(sizes) == _SEVERAL and len(odd) == 1 and len(told) > _SEVERAL and waited:
+        case.change(odd, role="root", cause="fabric_misconfigured", weight=0.88, rank=None)
 
 
 def names(case: Case) -> None:

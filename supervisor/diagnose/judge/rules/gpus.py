@@ -16,6 +16,8 @@ _NAN: Final = frozenset({"numerics_divergence", "nan_in_input"})
 _MEMORY: Final = frozenset(
     {"gpu_ecc_uncorrectable", "gpu_sram_uncorrectable", "gpu_hbm_uncorrectable", "sdc_suspected"}
 )
+_SOMEWHERE: Final = "gpu_ecc_uncorrectable"
+_ECC: Final = (_SOMEWHERE, "gpu_sram_uncorrectable", "gpu_hbm_uncorrectable")
 _DEVICE: Final = frozenset(
     {
         "gpu_lost",
@@ -34,10 +36,18 @@ _DEVICE: Final = frozenset(
 _EXPLAINED: Final = frozenset({"cuda_illegal_access", "cuda_api_error", "gpu_unknown_failure", "segfault"})
 _GUARDS: Final = frozenset({"assertion_failed", "python_exception", "deadlock", "not_converged"})
 _SLOW: Final = re.compile(
-    r"throughput|t(?:era)?flop|too slow|slow(?:er|down)|straggler|tokens? ?(?:/s|per)|\bmfu\b", re.IGNORECASE
+    r"throughput|t(?:era)?flop|too slow|slow(?:er|down)?\b|straggler|"
+    r"(?:step|iteration) time|tokens? ?(?:/s|per)|\bmfu\b",
+    re.IGNORECASE,
 )
 _FIRM: Final = 0.75
 _NEAR_S: Final = 300.0
+_REFUSED: Final = re.compile(
+    r"invalid (?:configuration|argument|value|device function|resource handle|image)|too many resources|not supported|"
+    r"not (?:been )?found|already|NOT_SUPPORTED|BAD_PARAM|INVALID_VALUE|NOT_INITIALIZED",
+    re.IGNORECASE,
+)
+"""CUDA refuses what it was asked for: the program asks the same of every device."""
 _VAGUE: Final = frozenset({"cuda_api_error", "gpu_unknown_failure"})
 
 
@@ -111,6 +121,27 @@ def silent_corruption(case: Case) -> None:
         case.change(lambda one: one.role == "root" and (one in nan or one in asserts), role="echo")
 
 
+def memory_place(case: Case) -> None:
+    """Where a GPU's memory failed, by its counters or by a detail beside the Xid, holds for all that tells of it."""
+    nodes = {case.node_of(one) for one in case.of(*_ECC)}
+    for node in nodes:
+        here = {node, None} if len(nodes - {None}) == 1 else {node}
+        told = [one for one in case.of(*_ECC) if case.node_of(one) in here and one.cause != _SOMEWHERE]
+        counted = {one.cause for one in told if one.source.startswith("nvml/")}
+        places = counted if len(counted) == 1 else {one.cause for one in told}
+        if len(places) == 1:
+            case.change(
+                lambda one, here=here: one.role == "root" and one.cause in _ECC and case.node_of(one) in here,  # type: ignore[misc]
+                cause=next(iter(places)),
+            )
+
+
+def remap_explains(case: Case) -> None:
+    """A memory error that could not be repaired: that the spare rows are used up is why the device must go."""
+    nodes = {case.node_of(one) for one in case.of("gpu_row_remap_failure")}
+    case.change(lambda one: one.role == "root" and one.cause in _ECC and case.node_of(one) in nodes, role="echo")
+
+
 def slow_explains(case: Case) -> None:
     """A guard ended a run that had become slow, and one GPU is slowed down: that is why."""
     slow = [one for one in case.findings if one.cause == "gpu_degraded"]
@@ -123,7 +154,7 @@ def slow_explains(case: Case) -> None:
 
 def alone_and_sudden(case: Case) -> None:
     """One device fails after a run that worked, and nothing else explains it: a GPU fault of unknown kind."""
-    vague = [one for one in case.roots() if one.cause in _VAGUE]
+    vague = [one for one in case.roots() if one.cause in _VAGUE and not _REFUSED.search(one.text)]
     others = [one for one in case.faults() if one.cause not in _VAGUE and one.weight >= 0.7]  # noqa: PLR2004 - as sure as that
     ranks = {one.rank for one in vague}
     if not vague or others or len(ranks) > 1 or not case.made_progress:

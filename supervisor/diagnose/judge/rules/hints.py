@@ -13,7 +13,7 @@ _EXPLAINS: Final = {
     "numerics_regression": _NUMBERS,
     "collective_mismatch": _CONTENT,
     "uneven_inputs": _CONTENT,
-    "nccl_timeout_unattributed": _CONTENT,
+    "nccl_timeout_unattributed": _NUMBERS | _CONTENT,
     "python_exception": _NUMBERS | _CONTENT,
     "assertion_failed": _NUMBERS | _CONTENT,
     "type_error": _CONTENT,
@@ -22,6 +22,7 @@ _EXPLAINS: Final = {
     "device_side_assert": _CONTENT | _LABELS,
 }
 """Which hints can be why a failure of this kind happened."""
+_SPIKES: Final = frozenset({"hint_spike_of_batch", "words_spike"})
 _NEAR_S: Final = 900.0
 _SURE: Final = 0.86
 
@@ -40,7 +41,7 @@ def explain(case: Case) -> None:
 
 def spike_is_enough(case: Case) -> None:
     """A guard that ended the run because of a batch has said why, where nothing else failed."""
-    told = [one for one in case.findings if one.signature == "hint_spike_of_batch"]
+    told = [one for one in case.findings if one.signature in _SPIKES]
     if told and not case.faults():
         case.change(lambda one: one is told[-1], role="root", scope="job", weight=0.7)
 

@@ -6,7 +6,9 @@ from typing import Final
 
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case, short
+from supervisor.diagnose.taxonomy import cause
 from supervisor.model.ids import Rank
+from supervisor.model.verdict import Class
 
 _TOLD_S: Final = 1.0
 _CAUGHT: Final = re.compile(
@@ -14,6 +16,8 @@ _CAUGHT: Final = re.compile(
     r"\bfall(?:s|ing)? back\b|\(ignored\)|\bignoring\b|\bwill retry\b|\bretrying\b",
     re.IGNORECASE,
 )
+_BESIDE: Final = 40
+"""Lines between a failure and the word that it was caught."""
 _BEFORE_S: Final = 600.0
 _START: Final = frozenset(
     {
@@ -50,10 +54,25 @@ def said_caught(case: Case) -> None:
     """The line itself says that the failure was caught: skipped, retried, with something else in its place."""
     case.change(
         lambda one: (
-            one.role == "root" and not _is_device(one) and one.scope == "own" and bool(_CAUGHT.search(one.text))
+            one.role == "root"
+            and not _is_device(one)
+            and one.scope == "own"
+            and cause(one.cause).cls is not Class.PLANNED
+            and bool(_CAUGHT.search(one.text))
         ),
         role="context",
     )
+
+
+def recovered(case: Case) -> None:
+    """GPU memory ran out, the program said that it goes on without that batch, and failed later with something else."""
+    for told in case.known("cuda_oom_caught"):
+        case.change(lambda one, told=told: _is_recovered(one, told), role="context")  # type: ignore[misc]
+
+
+def _is_recovered(one: Finding, told: Finding) -> bool:
+    is_beside = one.order[0] == told.order[0] and one.rank == told.rank
+    return is_beside and one.cause == "cuda_oom" and 0 <= told.order[1] - one.order[1] <= _BESIDE
 
 
 def survived(case: Case) -> None:

@@ -12,6 +12,8 @@ _NEXT: Final = frozenset(
     | {"permission_denied", "not_converged", "malformed_record", "compile_failure", "license_unavailable"}
 )
 """Causes that stop the next step of a job, and not the end of the one before."""
+_ASKED: Final = frozenset({"user_stop", "requeue_before_walltime", "walltime_warning_signal", "preemption", "walltime"})
+_ASKED_SURE: Final = 0.6
 _TIMES: Final = re.compile(r"RunTime=([\d:-]+) TimeLimit=([\d:-]+)")
 _SILENT_S: Final = 3600.0
 _WAITED: Final = frozenset({"nccl_timeout_unattributed", "collective_mismatch", "rank0_long_work_timeout"})
@@ -39,6 +41,13 @@ def finished(case: Case) -> None:
     elif not is_stopped:
         case.change(done, role="root", cause="completed", weight=0.95)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")
+
+
+def left_in_good_order(case: Case) -> None:
+    """A script that ended well because it was asked to stop or to make room has not completed its work."""
+    asked = [one for one in case.roots() if one.cause in _ASKED and one.is_line and one.weight >= _ASKED_SURE]
+    if asked and not case.marked("finished"):
+        case.change(lambda one: one.role == "root" and one.cause == "completed" and not one.is_line, role="context")
 
 
 def ended_well(case: Case) -> None:

@@ -1,10 +1,15 @@
 """Programs: signals and asserts mean different things by what stands beside them."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
+from supervisor.diagnose.judge.last_words import RAISED, last_words
+from supervisor.diagnose.judge.rules.words import names_a_place
+from supervisor.diagnose.taxonomy import cause
+from supervisor.model.verdict import Class
 
 _MEMORY: Final = frozenset({"host_memory_uncorrectable", "host_machine_check"})
 _CRASHES: Final = frozenset({"segfault", "illegal_instruction"})
@@ -12,6 +17,7 @@ _PROVEN: Final = 0.8
 """What kernel or Slurm say of an OOM kill is surer than this; a bare SIGKILL is not."""
 _SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
 _SIGBUS: Final = 7
+_SIGKILL: Final = 9
 _CLOSE_S: Final = 90.0
 _VANISHED: Final = frozenset(
     {
@@ -23,6 +29,23 @@ _VANISHED: Final = frozenset(
         "shared_fs_outage",
     }
 )
+_IN_VAIN: Final = frozenset(
+    {"rendezvous_unreachable", "nccl_timeout_unattributed", "fabric_undeliverable", "link_fault", "switch_failure"}
+    | {"rdma_stall", "fabric_peer_address_stale"}
+)
+"""What a rank sees of the network when its peer is not there."""
+_OF_OTHERS: Final = re.compile(
+    r"NCCL|gloo|[Cc]onnect|endezvous|[Ss]tore\b|[Tt]imed? ?out|Timeout|[Ss]ocket|\bMPI_|UCX|\b[Pp]eer|[Rr]emote|"
+    r"barrier|[Ww]atchdog|collective|aborted|broken pipe|DistBackend|[Ss]ignal|[Kk]illed|[Tt]erminated|exited|"
+    r"[Ii]nterrupt",
+)
+"""Words of a failure that may itself follow from another rank's."""
+_VAGUE: Final = 0.5
+_OF_IDS: Final = frozenset({"token_beyond_vocabulary", "cpu_embedding_index"})
+_RAY: Final = "ray_node_dead"
+_DEVICES: Final = ("kernel/", "nvml/", "rdma/")
+_OWN: Final = 0.62
+_AT_ONCE_S: Final = 5.0
 _COMPILER: Final = re.compile(
     r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
 )
@@ -45,11 +68,10 @@ def bus_error(case: Case) -> None:
 
 
 def killed(case: Case) -> None:
-    """SIGKILL proves nothing by itself; beside an OOM line of kernel or Slurm it is that line's echo."""
-    if [one for one in case.of("host_oom") if one.weight > _PROVEN]:
+    """SIGKILL proves nothing by itself: who sent it, and why, has to be told by a line about memory (edge rule 2)."""
+    if any(one.weight > _PROVEN or one.signal != _SIGKILL for one in case.of("host_oom")):
         return
-    if case.marked("no_progress"):
-        case.change(lambda one: one.role == "root" and one.cause == "host_oom", role="echo")
+    case.change(lambda one: one.cause == "host_oom" and one.signal == _SIGKILL, role="echo", cause="")
 
 
 def crash_after(case: Case) -> None:
@@ -95,6 +117,53 @@ def out_of_range_from_the_start(case: Case) -> None:
     ranks = {one.rank for one in [*told, *texts] if one.rank is not None}
     if not case.made_progress or (len(ranks) > 1 and 2 * len(ranks) >= len(case.ranks)):
         case.change(told, cause="vocab_mismatch", weight=0.8)
+
+
+def last_word(case: Case) -> None:
+    """Nothing else shows a cause, but a rank ended with an exception of its own whose traceback is not at hand."""
+    if case.roots():
+        return
+    told = [one for one in last_words(case) if one.signature == RAISED and not _OF_OTHERS.search(one.text)]
+    case.findings += [replace(one, role="root", cause="python_exception", weight=_VAGUE) for one in told[-1:]]
+
+
+def beyond_in_one_sample(case: Case) -> None:
+    """An id beyond the vocabulary on one of several ranks in the middle of a run is in one sample (edge rule 3)."""
+    told = [one for one in case.of("vocab_mismatch") if one.signature in _OF_IDS]
+    ranks = {one.rank for one in told}
+    if case.made_progress and len(ranks) == 1 and (len(case.ranks) > 1 or any(names_a_place(one.text) for one in told)):
+        case.change(told, cause="label_or_token_out_of_range", weight=0.8)
+
+
+def peer_failed(case: Case) -> None:
+    """A rank that failed by itself is why others could not reach it, or waited for it in vain."""
+    waited = [one for one in case.of(*_IN_VAIN) if not one.source.startswith(_DEVICES)] + case.known(_RAY)
+    alone = [
+        one
+        for one in case.faults()
+        if one.scope == "own" and one.weight >= _OWN and one.is_line and not one.source.startswith(_DEVICES)
+        if cause(one.cause).cls in {Class.SOFTWARE, Class.DATA} and not _OF_OTHERS.search(one.text)
+    ]
+    explained = [one for one in waited if any(_is_elsewhere(each, one) and _is_no_later(each, one) for each in alone)]
+    case.change(explained, role="echo")
+
+
+def _is_elsewhere(one: Finding, other: Finding) -> bool:
+    if one.order[0] == other.order[0] and other.signature == _RAY:
+        return one.order < other.order  # Ray's own process tells of all nodes
+    return one.order[0] != other.order[0] or (one.rank is not None and one.rank != other.rank)
+
+
+def _is_no_later(one: Finding, other: Finding) -> bool:
+    return one.time is None or other.time is None or one.time <= other.time + _AT_ONCE_S
+
+
+def labels_everywhere(case: Case) -> None:
+    """A label out of range on most ranks is no single sample's: the number of classes is set too small (rule 3)."""
+    told = case.of("label_or_token_out_of_range")
+    ranks = {one.rank for one in told if one.rank is not None}
+    if len(ranks) > 1 and 2 * len(ranks) >= len(ranks | case.heard):
+        case.change(told, cause="device_side_assert", weight=0.8)
 
 
 def _is_assertion(one: Finding) -> bool:

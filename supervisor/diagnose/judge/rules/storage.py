@@ -18,12 +18,14 @@ _IO: Final = re.compile(
     r"Transport endpoint|Cannot send after transport|Read-only file system|Connection timed out",
     re.IGNORECASE,
 )
+_EIO: Final = re.compile(r"Input/output error|Errno 5\b|Read-only file system|Errno 30\b")
 _CACHE: Final = re.compile(
     r"cache|\.lock\b|/locks?/|\.triton|torchinductor|torch_extensions|indices-|\.incomplete", re.IGNORECASE
 )
 _LOCAL: Final = re.compile(
     r"/(?:local|scratch/local|localscratch|tmp|nvme\d*|mnt/nvme|raid|ssd|lscratch)\b", re.IGNORECASE
 )
+_OF_RECORDS: Final = frozenset({"malformed_record", "corrupt_sample", "empty_batch"})
 _DATA: Final = frozenset(
     {"corrupt_shard", "corrupt_sample", "malformed_record", "checkpoint_corrupt", "file_not_found"}
 )
@@ -77,6 +79,27 @@ def local_disk(case: Case) -> None:
     )
 
 
+def own_disk(case: Case) -> None:
+    """An I/O error on a path of the node's own disk: no file server was asked."""
+    told = [one for one in case.of("shared_fs_outage") if _EIO.search(one.text) and is_local_path(one.file or one.text)]
+    if told and not any(one.source.startswith("kernel/") for one in case.of("shared_fs_outage")):
+        case.change(told, cause="local_disk_failure", weight=0.8)
+
+
+def damaged_file(case: Case) -> None:
+    """A file whose bytes are found to be wrong explains what its reader says of a record in it."""
+    for damaged in case.of("corrupt_shard", "checkpoint_corrupt"):
+        case.change(
+            lambda one, damaged=damaged: (  # type: ignore[misc]
+                one.role == "root"
+                and one.cause in _OF_RECORDS
+                and one.order[0] == damaged.order[0]
+                and one.order > damaged.order
+            ),
+            role="echo",
+        )
+
+
 def stale_cache(case: Case) -> None:
     """A stale handle only under a cache or lock path, while no file server was lost: a peer removed the file."""
     stale = [one for one in case.findings if _is_stale(one)]
@@ -88,6 +111,11 @@ def stale_cache(case: Case) -> None:
 def is_local_path(path: str) -> bool:
     """The path lies on a node's own disk, by the usual names."""
     return bool(_LOCAL.search(path))
+
+
+def is_cache(path: str) -> bool:
+    """The path lies in a cache or is a lock's, by the usual names."""
+    return bool(_CACHE.search(path))
 
 
 def _is_stale(one: Finding) -> bool:
