@@ -236,7 +236,9 @@ def _launch(turn: Turn, placement: Placement) -> None:
     if is_recovery:
         incident.relaunched(turn)
     if is_recovery or best is not None:
-        turn.say(launched(attempt.number, attempt.nodes, resume=attempt.resumed_from, step=attempt.resumed_step))
+        resume, step = attempt.resumed_from, attempt.resumed_step
+        looked = bool(turn.settings.checkpoint)
+        turn.say(launched(attempt.number, attempt.nodes, resume=resume, step=step, looked=looked))
     turn.do(launch_order(turn))
 
 

@@ -44,14 +44,17 @@ def planned_action(action: str, *, nodes: Sequence[NodeName] = (), drop: Sequenc
 
 def decision(verdict: Verdict, text: str, *, attempt: int, stops: bool) -> str:
     """The line of one decision: what it was, and what happens now."""
+    text = text.removeprefix("stopped: ") if stops else text
     doing = f"Stopping attempt {attempt}; {text}." if stops else f"{text[:1].upper()}{text[1:]}."
     summary = verdict.summary.rstrip(".")
     return f"{summary + ': ' if summary else ''}{verdict_name(verdict)}. {doing}"
 
 
-def launched(attempt: int, nodes: Sequence[NodeName], *, resume: str | None, step: int | None) -> str:
-    """How an attempt starts, where it is not the first one of a run without checkpoint."""
+def launched(attempt: int, nodes: Sequence[NodeName], *, resume: str | None, step: int | None, looked: bool) -> str:
+    """How an attempt starts, where it is not the first one of a run without checkpoint. `looked`: for a checkpoint."""
     where = f"attempt {attempt} starts on {names(nodes)}"
+    if not looked:
+        return f"{where}; where it goes on is up to the script (no --checkpoint)"
     if resume is None:
         return f"{where}, from the beginning"
     return f"{where}, from step {step} ({resume})"

@@ -326,6 +326,13 @@ def test_no_checkpoint_yet_starts_from_the_beginning() -> None:
     assert "from the beginning" in world.said
 
 
+def test_without_a_folder_of_checkpoints_the_script_decides_where_to_go_on() -> None:
+    """Nobody looked for one, so nobody says that it begins anew."""
+    world = World().start().progress(2).exit(1).settle()
+    assert "attempt 2 starts" in world.said
+    assert "from the beginning" not in world.said
+
+
 def test_a_hand_that_never_collects_does_not_hold_the_run() -> None:
     """No diagnosis in time: an honest unknown, one restart."""
     world = World(silent_hands={Collect}).start().progress(1).exit(1).run(20)

@@ -144,6 +144,17 @@ DATA_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "Caused by: java.io.IOException: could not decompress data: FAILED_TO_UNCOMPRESS(5)\n"
         },
     ),
+    "an exception after which its rank went on, though another one's last word": (
+        "python_exception",
+        {
+            "job.log": "[rank1]: RuntimeError: the plan has no stage four\n"
+            "[rank0]: RuntimeError: the plan has no stage three\n" + _steps(1)[: len(_steps(1)) // 3]
+        },
+    ),
+    "an exception that its writer got over": (
+        "unattributed",
+        {"ranks/0.log": "[rank0]: RuntimeError: no cache yet\n[rank0]: 2026-03-01 10:00:01 step 1 loss 2.1\n"},
+    ),
     "an exception of which only the last line is at hand": (
         "python_exception",
         {"ranks/0.log": "RuntimeError: the plan has no stage three\n"},

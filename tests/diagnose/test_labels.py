@@ -44,6 +44,7 @@ _LABELS = {
     "nccl, cray": ("nid001234:21840:22711 [2] ", _writer(node="nid001234", gpu=2, pid=21840)),
     "nccl, cloud": ("ip-10-0-3-7:21840:22711 [2] ", _writer(node="ip-10-0-3-7", gpu=2, pid=21840)),
     "pdsh": ("gpu-a-17: ", _writer(node="gpu-a-17")),
+    "slurmstepd of one of several slurmd": ("slurmstepd-node014: ", _writer(node="node014")),
     "srun and torch": ("37: [rank37]: ", _writer(37)),
     "srun and torchrun": ("4: [default3]:", _writer(4, local=3)),
     "srun and torchrun and torch": ("4: [rank35]:", _writer(35)),
@@ -51,6 +52,21 @@ _LABELS = {
     "colour and nul": ("\0\x1b[1;31m[rank3]:\x1b[0m \0", _writer(3)),
     "none": ("", _writer()),
 }
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("Mar  3 10:11:12 gpu017 kernel: NVRM: Xid 79", "gpu017"),
+        ("<4>Mar 13 10:11:12 gpu017.hpc.local kernel: NVRM: Xid 79", "gpu017.hpc.local"),
+        ("2026-03-03T10:11:12.123456+01:00 gpu017 slurmd[812]: error: x", "gpu017"),
+        ("Mar  3 10:11:12 error: kernel panicked", None),
+        ("2026-03-03T10:11:12 step 3: loss 2", None),
+    ],
+)
+def test_a_systems_log_names_its_host(line: str, node: str | None) -> None:
+    """The host between time and writer, in a file of any name."""
+    assert writer_of(line).node == node
 
 
 @pytest.mark.parametrize("kind", _LABELS)

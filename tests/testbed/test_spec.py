@@ -5,7 +5,7 @@ from testbed import cgroups, cli
 from testbed.errors import TestbedError
 from testbed.layout import Layout
 from testbed.processes import is_own_namespace
-from testbed.spec import MAX_NODES, MAX_TESTBEDS, Spec, checked_name, complaints
+from testbed.spec import MAX_NODES, MAX_TESTBEDS, Spec, accounting_port, checked_name, complaints, controller_port
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a/b", "..", "a_b", "x" * 33])
@@ -17,8 +17,9 @@ def test_a_name_that_is_no_folder_or_cluster_name_is_refused(name: str) -> None:
 
 def test_a_spec_survives_its_file() -> None:
     """What is written to the state folder reads back the same."""
-    spec = Spec(name="x", index=3, nodes=2, settings=("A=b c",), binds=("/opt",))
+    spec = Spec(name="x", index=3, nodes=2, settings=("A=b c",), binds=("/opt",), accounting=True)
     assert Spec.from_json(spec.to_json()) == spec
+    assert Spec.from_json(spec.to_json().replace("{", '{"of_tomorrow": 1, ', 1)) == spec
 
 
 def test_the_largest_testbeds_do_not_overlap() -> None:
@@ -34,6 +35,19 @@ def test_the_largest_testbeds_do_not_overlap() -> None:
 def test_all_complaints_come_at_once() -> None:
     """Whoever mistypes three things is told of three."""
     assert len(complaints(Spec(name="x", nodes=0, settings=("oops",), binds=("relative",)))) == 3
+
+
+@pytest.mark.parametrize("release", ["bookworm", "trixie", "forky"])
+def test_accounting_is_refused_where_there_is_no_database(release: str) -> None:
+    """Only the host's own release has one, and the message says so."""
+    (complaint,) = complaints(Spec(name="x", release=release, accounting=True))
+    assert complaint == f"--accounting: use --release native; the root of {release} holds no database"
+
+
+def test_ports_of_controllers_and_of_accounting_are_apart() -> None:
+    """However many testbeds are up."""
+    ports = [port(index) for index in range(MAX_TESTBEDS) for port in (controller_port, accounting_port)]
+    assert len(set(ports)) == 2 * MAX_TESTBEDS
 
 
 def test_an_unknown_node_is_answered_with_those_there_are() -> None:

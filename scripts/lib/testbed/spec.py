@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from ipaddress import IPv4Address
 
 from testbed.errors import TestbedError
@@ -19,6 +19,7 @@ _FIRST_SUBNET = IPv4Address("10.213.0.0")
 _SUBNET_SIZE = 1024  # a /22: room for MAX_NODES and the login node
 PREFIX_LENGTH = 22
 _FIRST_PORT = 17817
+_FIRST_ACCOUNTING_PORT = _FIRST_PORT + MAX_TESTBEDS
 
 
 def checked_name(text: str) -> str:
@@ -31,6 +32,11 @@ def checked_name(text: str) -> str:
 def controller_port(index: int) -> int:
     """Where the slurmctld of testbed `index` listens: each has its own because all share the host's network."""
     return _FIRST_PORT + index
+
+
+def accounting_port(index: int) -> int:
+    """Where the slurmdbd of testbed `index` listens, if it has one."""
+    return _FIRST_ACCOUNTING_PORT + index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,7 @@ class Spec:
     profile: str = "plain"
     settings: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
+    accounting: bool = False
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -61,6 +68,11 @@ class Spec:
     def controller_port(self) -> int:
         """Where slurmctld listens."""
         return controller_port(self.index)
+
+    @property
+    def accounting_port(self) -> int:
+        """Where slurmdbd listens, if there is one."""
+        return accounting_port(self.index)
 
     @property
     def login_address(self) -> str:
@@ -90,9 +102,10 @@ class Spec:
 
     @classmethod
     def from_json(cls, text: str) -> "Spec":
-        """The spec written by `to_json`."""
-        fields = json.loads(text)
-        return cls(**{**fields, "settings": tuple(fields["settings"]), "binds": tuple(fields["binds"])})
+        """The spec written by `to_json`; what only another version of the testbed knows is left out."""
+        known = {field.name for field in fields(cls)}
+        found = {name: value for name, value in json.loads(text).items() if name in known}
+        return cls(**{**found, "settings": tuple(found["settings"]), "binds": tuple(found["binds"])})
 
 
 def complaints(spec: Spec) -> Sequence[str]:
@@ -106,4 +119,6 @@ def complaints(spec: Spec) -> Sequence[str]:
         found.append(f"--cpus {spec.cpus}: use 1 to 1024")
     found += [f"--set {line}: write Key=Value" for line in spec.settings if "=" not in line]
     found += [f"--bind {path}: use an absolute path" for path in spec.binds if not path.startswith("/")]
+    if spec.accounting and spec.release != "native":
+        found.append(f"--accounting: use --release native; the root of {spec.release} holds no database")
     return found

@@ -42,7 +42,7 @@ def _of_log(log: Scanned, index: int, known: set[str]) -> Iterator[Finding]:
     told = [(at, line) for at, line in enumerate(log.end) if _may_complain(line) and line not in known]
     for at, line in told:
         is_raised = bool(_RAISED.search(line))
-        if _MILD.search(line) or not (is_raised or _COMPLAINT.search(line)) or _went_on(log.end[at + 1 :]):
+        if _MILD.search(line) or not (is_raised or _COMPLAINT.search(line)) or _went_on(line, log.end[at + 1 :]):
             continue
         writer = writer_of(line)
         number = log.lines - len(log.end) + at
@@ -62,5 +62,8 @@ def _may_complain(line: str) -> bool:
     return any(word in line for word in _WORDS)
 
 
-def _went_on(lines: Sequence[str]) -> bool:
-    return any(progress_of(at, split_label(line)[1]) for at, line in enumerate(lines))
+def _went_on(line: str, later: Sequence[str]) -> bool:
+    """Its writer, or one that no label tells, reports progress afterwards."""
+    writers = {split_label(line)[0], None}
+    told = (split_label(one) for one in later)
+    return any(writer in writers and progress_of(0, text) for writer, text in told)

@@ -22,6 +22,7 @@ _LABELS: Final = tuple(
             ascii_letters,
             r"(?P<node>[A-Za-z][\w.-]{0,63}):(?P<pid>\d{1,9}):\d{1,9} \[(?P<gpu>\d{1,3})\] (?=NCCL|[\w./-]+:\d)",
         ),
+        (ascii_letters, r"slurmstepd-(?P<node>[A-Za-z][\w-]{0,62}\d): (?=\S)"),  # several slurmd on one host
         (ascii_letters, r"(?P<node>[A-Za-z][\w-]{0,62}\d): (?=\S)"),  # pdsh, clush
     )
 )
@@ -35,6 +36,11 @@ _INLINE: Final = re.compile(
     r"\b(?:[Gg]lobal[ _])?[Rr]ank[ =:]{0,3}(\d{1,7})\b|\brank=(\d{1,7})\b|\bPE[ =](\d{1,7})\b(?!/)|MPI rank (\d{1,7})\b"
 )
 _NCCL: Final = re.compile(r"\b([A-Za-z][\w.-]{0,63}):(\d{1,9}):\d{1,9} \[(\d{1,3})\]")
+_SYSLOG: Final = re.compile(
+    r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,32}) "
+    r"([A-Za-z][\w.-]{0,63}) (?:kernel|[\w./-]{1,32}\[\d{1,9}\]): "
+)
+"""A line of a system's log begins with time, host and who of it wrote."""
 _NODE: Final = re.compile(
     r"\b[Nn]ode(?:name)?[ =:]{1,3}([A-Za-z][\w.-]{0,62}\d)\b|\bhost(?:name)?[ =:]{1,3}([A-Za-z][\w.-]{0,62}\d)\b"
 )
@@ -86,7 +92,7 @@ def writer_of(line: str, at: int | None = None) -> Writer:
     inside = _INLINE.search(rest) if writer.rank is None and _may_name_rank(rest) else None
     rank = next((one for one in inside.groups() if one), None) if inside else None
     may_name = writer.node is None and nccl is None and ("ode" in rest or "ost" in rest)
-    named = _NODE.search(rest) if may_name else None
+    named = _SYSLOG.match(rest) or (_NODE.search(rest) if may_name else None)
     node = nccl[1] if nccl else next((one for one in named.groups() if one), None) if named else None
     return Writer(
         rank=writer.rank if rank is None else Rank(int(rank)),
