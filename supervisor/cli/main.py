@@ -24,8 +24,10 @@ COMMANDS: Final = {
         "what a log, or a folder with the logs of one job, says about a failure: supervise diagnose slurm-81234.out",
     ),
     "replay": ("replay", "what today's rules say of a run's incidents: supervise replay 81234"),
+    "doctor": ("doctor", "what works on this cluster, what is limited and how to mend it; --job tests it"),
     "hook": ("hook", "for Slurm's prolog, epilog and health check, as root: see docs/hooks.md"),
     "ledger": ("ledger", "make or keep up the site's ledger: supervise ledger init /srv/supervise --cluster c1"),
+    "config": ("config", "the settings and where each comes from: supervise config --explain spares"),
     "feedback": ("feedback", "say what an interruption really was: supervise feedback 81234 --cause cuda_oom"),
 }
 """Command: module of `supervisor.cli`, one line of help."""

@@ -25,6 +25,8 @@ class AccountedJob(Fact, frozen=True, kw_only=True):
     derived_exit_code: int = 0
     """The worst of its steps, or what the user wrote there."""
     nodes: tuple[NodeName, ...] = ()
+    failed: tuple[NodeName, ...] = ()
+    """Of these whose failure ended the job, where this Slurm says so."""
     gpus: int = 0
     """Of all its nodes."""
     time_limit_s: float | None = None

@@ -12,7 +12,7 @@ from supervisor.model.accounts import AccountedJob, Accounts
 from supervisor.model.ids import JobId
 from supervisor.slurm.client import Runner
 from supervisor.slurm.commands import clean_environment
-from supervisor.slurm.parse_accounting import FIELDS, parse_accounting
+from supervisor.slurm.parse_accounting import fields_of, parse_accounting
 from supervisor.slurm.process import CallCount, run
 
 ACCOUNTING_DEADLINE_S: Final = 300.0
@@ -25,8 +25,19 @@ _REFUSED: Final = ("Access/permission denied", "MaxQueryTimeRange", "Range of th
 _OTHERWISE: Final = "or read a ledger instead (settings: ledger)"
 
 
+def list_fields() -> list[str]:
+    """The fields that this sacct knows: no question to the database."""
+    return ["sacct", "--helpformat"]
+
+
 def list_jobs(
-    since: float, until: float, *, separator: str, all_users: bool, clusters: Sequence[str] = ()
+    since: float,
+    until: float,
+    *,
+    separator: str,
+    fields: Sequence[str],
+    all_users: bool,
+    clusters: Sequence[str] = (),
 ) -> list[str]:
     """Every row of the jobs that lived in the window, without steps. Its times are in UTC: so must sacct's zone be.
 
@@ -34,7 +45,7 @@ def list_jobs(
     """
     # "Multi-character" separators are allowed by every release; see `parse_accounting` for why it is a secret.
     argv = ["sacct", "--parsable2", f"--delimiter={separator}", "--noheader", "--duplicates", "--allocations"]
-    argv += [f"--starttime={_utc(since)}", f"--endtime={_utc(until)}", f"--format={','.join(FIELDS)}"]
+    argv += [f"--starttime={_utc(since)}", f"--endtime={_utc(until)}", f"--format={','.join(fields)}"]
     if all_users:
         argv.append("--allusers")
     return [*argv, f"--clusters={','.join(clusters)}"] if clusters else argv
@@ -58,10 +69,11 @@ async def read_accounts(
     ends = time.monotonic() + deadline_s
     found: dict[tuple[str, JobId, float | None, float], AccountedJob] = {}
     problems: dict[str, None] = {}
+    fields = fields_of(await _asked(list_fields(), deadline_s, runner, env))
     for begin, end in slices(since, until):
         separator = f"|{secrets.token_hex(8)}|"
-        argv = list_jobs(begin, end, separator=separator, all_users=all_users, clusters=clusters)
-        answer = parse_accounting(await _asked(argv, ends - time.monotonic(), runner, env), separator)
+        argv = list_jobs(begin, end, separator=separator, fields=fields, all_users=all_users, clusters=clusters)
+        answer = parse_accounting(await _asked(argv, ends - time.monotonic(), runner, env), separator, fields)
         # What lived in two slices comes twice, the second time with its newest state.
         found |= {(job.cluster, job.raw_id, job.submitted_at, job.started_at): job for job in answer.jobs}
         problems |= dict.fromkeys(answer.problems)

@@ -27,9 +27,12 @@ FIELDS: Final = (
     "Start",
     "End",
     "ElapsedRaw",
+    "FailedNode",
     "Comment",
 )
-"""What is asked for: fields that every release from 22.05 on has."""
+"""What is asked for, as far as this Slurm has it."""
+_SINCE_LATER: Final = frozenset({"FailedNode"})
+"""All others are there from 22.05 on; who asks for a field that is not there gets nothing at all."""
 _NO_NODES: Final = ("", "None assigned", "(null)")
 _RAW_ID: Final = re.compile(r"\d{1,12}", re.ASCII)
 _GPUS: Final = re.compile(r"gres/gpu(:[^=,]+)?=(\d{1,9})", re.ASCII)
@@ -37,13 +40,19 @@ _MINUTE_S: Final = 60.0
 _SHOWN: Final = 80
 
 
-def parse_accounting(text: str, separator: str) -> Accounts:
-    """Every row of a job that has started; steps and jobs that still wait are left out.
+def fields_of(offered: str) -> tuple[str, ...]:
+    """What to ask for, where this is the answer of `sacct --helpformat`."""
+    names = frozenset(offered.split())
+    return tuple(field for field in FIELDS if field not in _SINCE_LATER or field in names)
+
+
+def parse_accounting(text: str, separator: str, fields: Sequence[str] = FIELDS) -> Accounts:
+    """Every row of a job that has started, with these fields; steps and jobs that still wait are left out.
 
     `separator` is one that nobody could foresee: a user's Comment may hold newlines, and a whole row of its own making.
     An answer that does not end with a newline was cut: its last row is left out, and `problems` says so.
     """
-    rows = list(_rows(text, separator))
+    rows = list(_rows(text, separator, len(fields)))
     problems = []
     if text and not text.endswith("\n"):
         rows = rows[:-1]
@@ -51,7 +60,7 @@ def parse_accounting(text: str, separator: str) -> Accounts:
     jobs = []
     for row in rows:
         try:
-            job = _job(row)
+            job = _job(row, fields)
         except (PayloadRefused, ValueError) as exc:
             problems.append(f"a row of sacct cannot be read ({exc}): {'|'.join(row)[:_SHOWN]!r}")
             continue
@@ -60,27 +69,29 @@ def parse_accounting(text: str, separator: str) -> Accounts:
     return Accounts(jobs=tuple(jobs), problems=tuple(problems))
 
 
-def _rows(text: str, separator: str) -> Iterator[Sequence[str]]:
+def _rows(text: str, separator: str, columns: int) -> Iterator[Sequence[str]]:
     """A line that holds no separator goes on with the Comment of the row before."""
     row: list[str] = []
     for line in text.removesuffix("\n").split("\n"):
         if separator in line:
             if row:
                 yield row
-            row = line.split(separator, len(FIELDS) - 1)
+            row = line.split(separator, columns - 1)
         elif row:
             row[-1] += f"\n{line}"
     if row:
         yield row
 
 
-def _job(row: Sequence[str]) -> AccountedJob | None:
-    if len(row) != len(FIELDS):
-        raise PayloadRefused(f"{len(row)} columns instead of {len(FIELDS)}")
-    told = dict(zip(FIELDS, row, strict=True))
+def _job(row: Sequence[str], fields: Sequence[str]) -> AccountedJob | None:
+    if len(row) != len(fields):
+        raise PayloadRefused(f"{len(row)} columns instead of {len(fields)}")
+    told = dict(zip(fields, row, strict=True))
     started_at = _time(told["Start"])
     if not _RAW_ID.fullmatch(told["JobIDRaw"]) or started_at is None or told["NodeList"] in _NO_NODES:
         return None  # a step, or a job that has no nodes yet
+    nodes = expand(told["NodeList"])
+    failed = frozenset(expand(told.get("FailedNode", "")))
     code, signal = _exit(told["ExitCode"])
     return AccountedJob(
         job=JobId(told["JobID"]),
@@ -93,7 +104,8 @@ def _job(row: Sequence[str]) -> AccountedJob | None:
         exit_code=code,
         exit_signal=signal,
         derived_exit_code=_exit(told["DerivedExitCode"])[0],
-        nodes=expand(told["NodeList"]),
+        nodes=nodes,
+        failed=tuple(node for node in nodes if node in failed),
         gpus=_gpus(told["AllocTRES"]),
         time_limit_s=_limit_s(told["TimelimitRaw"]),
         submitted_at=_time(told["Submit"]),

@@ -245,3 +245,13 @@ async def test_an_unseen_preempt_mode_is_no_mode() -> None:
     runner = FakeRunner(PREEMPTION.format("preempt/qos"), (1, "sacctmgr: error: Unable to contact slurmdbd\n"))
     with pytest.raises(SlurmFailed):
         await slurm(runner).preempt_mode(JobFacts(job_id=JOB, state="RUNNING"), deadline_s=3.0)
+
+
+async def test_an_answer_that_cannot_be_read_is_a_failed_query() -> None:
+    """Half an answer, or another job's: callers know of failed queries, and none of them may break by one."""
+    with pytest.raises(SlurmFailed, match="cannot be read"):
+        await slurm(FakeRunner("JobId=8 JobState=RUNNING\n")).job(JOB, deadline_s=3)
+    with pytest.raises(SlurmFailed, match="cannot be read"):
+        await slurm(FakeRunner("JobId=7 JobState=RUNNING NodeList=node[001-\n")).job(JOB, deadline_s=3)
+    with pytest.raises(SlurmFailed, match="cannot be read"):
+        await slurm(FakeRunner("nonsense\n")).config(deadline_s=3)

@@ -1,5 +1,6 @@
 """Argument lists for Slurm's commands."""
 
+from supervisor.model import job_comment
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm import commands
 
@@ -39,7 +40,7 @@ def test_comment_is_one_bounded_line() -> None:
     """A Comment stays on one line of scontrol's answer and is cut."""
     text = commands.comment(JOB, "a\nb  c" + "x" * 1000)[-1]
     assert text.startswith("Comment=a b cx")
-    assert len(text) == len("Comment=") + commands.COMMENT_LIMIT
+    assert len(text) == len("Comment=") + job_comment.LIMIT
 
 
 def test_many_steps_are_cancelled_in_few_calls() -> None:

@@ -13,6 +13,7 @@ for word; do printf '%s\\0' "$word" >>argv; done
 [ ! -e read-stdin ] || cat >stdin
 [ ! -e stderr ] || cat stderr >&2
 [ ! -e stdout ] || cat stdout
+[ ! -e die ] || kill -TERM $$
 [ ! -e hang ] || {{ echo $$ >hanging; exec sleep 300; }}
 [ ! -e stdout-later ] || {{ until [ -e go ]; do sleep 0.05; done; cat stdout-later; }}
 exit "$(cat code)"
@@ -48,6 +49,10 @@ class FakeSlurm:
     def hangs(self) -> None:
         """Sbatch says its words and then does not end."""
         (self.folder / "hang").touch()
+
+    def dies(self) -> None:
+        """A signal ends sbatch once it has said its words."""
+        (self.folder / "die").touch()
 
     def says_later(self, stdout: str) -> None:
         """More words, which come once `goes_on` was called."""

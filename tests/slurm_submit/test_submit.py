@@ -229,3 +229,14 @@ async def test_an_empty_queue_makes_another_try_safe(
         await resubmit(successor, tmp_path, known=[], deadline_s=60, look_deadline_s=30)
     assert not isinstance(caught.value, SlurmTimeout)
     assert slurm.calls("squeue-") == resubmit_module.LOOKS
+
+
+async def test_a_successor_whose_sbatch_the_jobs_own_end_killed_is_looked_for(
+    slurm: FakeSlurm, successor: Successor, tmp_path: Path
+) -> None:
+    """SIGTERM reaches every process of the batch step, and the job may have been made."""
+    slurm.says()
+    slurm.dies()
+    slurm.queue(f"19|{tmp_path}/submitted/s\n")
+    job = await resubmit(successor, tmp_path, known=[], deadline_s=60, look_deadline_s=30)
+    assert job == "19"

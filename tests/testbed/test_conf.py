@@ -87,3 +87,16 @@ def test_passwd_gives_the_users_their_shared_home() -> None:
     """An account that the base already has is replaced: its home there is another testbed's or none."""
     text = conf.passwd({"alice": 20001}, _LAYOUT, "root:x:0:0::/root:/bin/sh\nalice:x:20001:20001::/nowhere:/bin/sh\n")
     assert text == f"root:x:0:0::/root:/bin/sh\nalice:x:20001:20001::{_LAYOUT.home('alice')}:/bin/bash\n"
+
+
+def test_accounting_is_asked_of_the_testbeds_own_slurmdbd() -> None:
+    """Comments are kept, GPUs are counted, slurmdbd listens where slurmctld asks, no two at one place."""
+    spec = Spec(name="x", index=1, accounting=True)
+    port = spec.accounting_port
+    assert port != Spec(name="y", index=2).accounting_port
+    wanted = {"AccountingStorageType=accounting_storage/slurmdbd", "AccountingStoreFlags=job_comment"}
+    where = {f"AccountingStorageHost={spec.login_address}", f"AccountingStoragePort={port}"}
+    assert wanted | where | {"AccountingStorageTRES=gres/gpu"} <= set(_lines(spec))
+    told = conf.slurmdbd_conf(spec, _LAYOUT).splitlines()
+    assert {f"DbdAddr={spec.login_address}", f"DbdPort={port}", "StorageHost=localhost"} <= set(told)
+    assert "AccountingStorageTRES" not in conf.slurm_conf(Spec(name="x", gpus=0, accounting=True), _LAYOUT)

@@ -20,7 +20,7 @@ from story.waiting import Late
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from bench import agents, beat, command, diagnose, ranks, recover, steps
+from bench import agents, beat, command, diagnose, hooks, ranks, recover, steps
 from bench.installed import Installed, installed
 from bench.measure import Measure, header
 from bench.place import Place
@@ -35,6 +35,7 @@ ALONE: dict[str, Callable[[Installed], Iterator[Measure]]] = {
     "beat": beat.measures,
     "command": command.help_and_size,
     "diagnose": diagnose.measures,
+    "hook": hooks.measures,
 }
 ON_CLUSTER = ("sbatch", "ranks", "agent", "steps", "recover")
 GROUPS = {"start": ("command", "sbatch", "ranks", "agent", "steps")}
@@ -44,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 when all that was asked for could be measured, whether its bar was met or not."""
     arguments = _parser().parse_args(argv)
     names = chosen(arguments.names)
-    if needs_cluster(names) and os.geteuid() != 0:
-        print("bench: needs root for a Slurm of its own; without root: scripts/bench beat command", file=sys.stderr)
+    if needs_root(names) and os.geteuid() != 0:
+        print("bench: needs root for a Slurm and for hooks; without root: scripts/bench beat command", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, _leave)
     with closing(socket.socket(socket.AF_UNIX)) as lock:
@@ -83,6 +84,11 @@ def chosen(names: Sequence[str]) -> list[str]:
 def needs_cluster(names: Sequence[str]) -> bool:
     """Whether any of them takes place on a Slurm."""
     return any(name in ON_CLUSTER for name in names)
+
+
+def needs_root(names: Sequence[str]) -> bool:
+    """Whether any of them can be measured by root alone: a Slurm is to be set up, or does what only root may."""
+    return needs_cluster(names) or "hook" in names
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:

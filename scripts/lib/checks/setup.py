@@ -19,6 +19,9 @@ TEST_PACKAGES = [
     "openmpi-bin",
     "mpich",
     "debootstrap",
+    "chromium",
+    "gcc",
+    "libc6-dev",
 ]
 
 

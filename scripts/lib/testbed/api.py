@@ -62,13 +62,17 @@ class Testbed:
         profile: str = "plain",
         settings: Sequence[str] = (),
         binds: Sequence[Path] = (),
+        accounting: bool = False,
     ) -> Self:
         """Bring it up (taking away what is left of an earlier one) and return when all nodes are idle.
 
-        `settings` are slurm.conf lines, `binds` folders that the release's root and the nodes see, too.
+        `settings` are slurm.conf lines, `binds` folders that the release's root and the nodes see, too;
+        with `accounting` there is a real slurmdbd that knows alice and bob.
         """
         sizes = ("--nodes", str(nodes), "--gpus", str(gpus), "--cpus", str(cpus))
         words = [*sizes, "--release", release, "--profile", profile]
+        if accounting:
+            words.append("--accounting")
         if settings:
             words += ["--set", *settings]
         if binds:

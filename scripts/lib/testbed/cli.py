@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     on_node.add_argument("node")
     _add(commands, "env", _env, "print export lines for a root shell on the host")
     logs = _add(commands, "logs", _logs, "print the end of the daemons' logs")
-    logs.add_argument("daemon", nargs="*", help="slurmctld or node names (default: all)")
+    logs.add_argument("daemon", nargs="*", help="slurmctld, slurmdbd or node names (default: all)")
     return parser
 
 
@@ -93,6 +93,7 @@ def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     parser.add_argument("--cpus", type=int, default=8, help="pretended CPUs per node (default: %(default)s)")
     parser.add_argument("--release", choices=RELEASES, default="native", help="whose Slurm (default: the host's)")
     parser.add_argument("--profile", choices=PROFILES, default="plain", help="cgroup: steps are really confined")
+    parser.add_argument("--accounting", action="store_true", help="with slurmdbd and a database of its own")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="slurm.conf lines")
     parser.add_argument("--bind", nargs="+", action="extend", default=[], metavar="DIR", help="more shared folders")
 
@@ -119,6 +120,7 @@ def _up(arguments: argparse.Namespace) -> int:
         profile=arguments.profile,
         settings=tuple(arguments.set),
         binds=tuple(arguments.bind),
+        accounting=arguments.accounting,
     )
     spec = cluster.up(wish)
     print(f"testbed {spec.name!r} is up: {spec.nodes} idle nodes", file=sys.stderr)

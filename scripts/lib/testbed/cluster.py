@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from stat import S_IFCHR
 
-from testbed import cgroups, conf, kernel, login, munge, network, processes, releases, slurm, spaces, users
+from testbed import accounting, cgroups, conf, kernel, login, munge, network, processes, releases, slurm, spaces, users
 from testbed.errors import NotUp, TestbedError
 from testbed.layout import STATE, Layout
 from testbed.spec import PREFIX_LENGTH, Spec, complaints
@@ -49,7 +49,7 @@ def up(wish: Spec) -> Spec:
     if wish.profile == "cgroup":
         cgroups.check()
     _hear_signals()
-    release = releases.ready(wish.release)
+    release = releases.ready(wish.release, accounting=wish.accounting)
     spec = _claimed(wish)
     layout = Layout(spec.name)
     _write_files(spec, layout, release)
@@ -128,6 +128,8 @@ def _start(spec: Spec, layout: Layout, release: releases.Release) -> None:
     view = login.view_of(spec, layout, release.root)
     holder = spaces.hold(partial(login.furnish, view, layout), layout.logs / "login.out")
     processes.remember(layout, "login", holder)
+    if spec.accounting:
+        accounting.start(spec, layout, holder)
     controller = spaces.start(
         partial(spaces.enter, holder, "mnt", "uts"),
         ["slurmctld", "-D", "-f", str(layout.slurm_conf)],

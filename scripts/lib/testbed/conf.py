@@ -17,6 +17,8 @@ _REPEATABLE = frozenset({"nodename", "partitionname", "nodeset", "downnodes", "f
 def slurm_conf(spec: Spec, layout: Layout) -> str:
     """The whole slurm.conf; a `--set` line replaces ours of the same key, repeatable keys are added."""
     settings = {**_base(spec, layout), **_PROFILE_SETTINGS[spec.profile]}
+    if spec.accounting:
+        settings |= _accounting(spec)
     if spec.gpus:
         settings["GresTypes"] = "gpu"
     lines, extra = _merged(settings, spec.settings)
@@ -53,6 +55,34 @@ def _base(spec: Spec, layout: Layout) -> dict[str, str]:
         "MpiDefault": "none",
         "MailProg": "/bin/true",
     }
+
+
+def _accounting(spec: Spec) -> dict[str, str]:
+    settings = {
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "AccountingStorageHost": spec.login_address,
+        "AccountingStoragePort": str(spec.accounting_port),
+        "AccountingStoreFlags": "job_comment",
+    }
+    return {**settings, "AccountingStorageTRES": "gres/gpu"} if spec.gpus else settings
+
+
+def slurmdbd_conf(spec: Spec, layout: Layout) -> str:
+    """The slurmdbd.conf: root on the login node may use the database, by its socket and without a password."""
+    settings = {
+        "DbdHost": LOGIN,
+        "DbdAddr": spec.login_address,
+        "DbdPort": str(spec.accounting_port),
+        "SlurmUser": "root",
+        "AuthType": "auth/munge",
+        "StorageType": "accounting_storage/mysql",
+        "StorageHost": "localhost",
+        "StorageUser": "root",
+        "StorageLoc": "slurm_accounts",
+        "PidFile": f"{layout.spool}/slurmdbd.pid",
+        "LogFile": f"{layout.logs}/slurmdbd.log",
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
 _PROFILE_SETTINGS: Mapping[str, Mapping[str, str]] = {

@@ -55,6 +55,11 @@ class Layout:
         return self.state / "pids"
 
     @property
+    def database(self) -> Path:
+        """The accounting database, where there is one: its files and its socket."""
+        return self.state / "database"
+
+    @property
     def homes(self) -> Path:
         """The shared home folders."""
         return self.state / "shared" / "home"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import TestbedError
-from testbed.spec import MAX_TESTBEDS, PREFIX_LENGTH, Spec, controller_port
+from testbed.spec import MAX_TESTBEDS, PREFIX_LENGTH, Spec, accounting_port, controller_port
 
 _INTERFACES = Path("/sys/class/net")
 _DEADLINE_S = 120
@@ -76,9 +76,10 @@ def interfaces(index: int) -> list[str]:
 
 
 def free_index(taken: set[int]) -> int:
-    """The lowest index that no testbed has, no interface bears and whose port is free."""
+    """The lowest index that no testbed has, no interface bears and whose ports are free."""
     for index in range(MAX_TESTBEDS):
-        if index not in taken and not interfaces(index) and _is_free(controller_port(index)):
+        ports = (controller_port(index), accounting_port(index))
+        if index not in taken and not interfaces(index) and all(_is_free(port) for port in ports):
             return index
     raise TestbedError(f"{MAX_TESTBEDS} testbeds are up at once; take one down with `scripts/testbed down --name NAME`")
 

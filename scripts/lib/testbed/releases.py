@@ -23,6 +23,13 @@ _NEEDED: Final = {
     "ip": "iproute2",
     "useradd": "passwd",
 }
+# MariaDB's server without its service: a package with one would start it.
+_NEEDED_FOR_ACCOUNTING: Final = {
+    "slurmdbd": "slurmdbd",
+    "mariadbd": "mariadb-server-core",
+    "mariadb-install-db": "mariadb-server-core",
+    "my_print_defaults": "mariadb-client-core",
+}
 _IN_ROOT = "slurmctld,slurmd,slurm-client,munge,python3,python3-venv,iproute2,procps"
 _MIRROR = "http://deb.debian.org/debian"
 # debootstrap has no script for releases younger than itself; the one for sid fits every new one.
@@ -40,9 +47,9 @@ class Release:
     version: Version
 
 
-def ready(release: str) -> Release:
+def ready(release: str, *, accounting: bool = False) -> Release:
     """The release, installed; the first use of one takes a minute. Raises TestbedError when that fails."""
-    _install(_NEEDED)
+    _install(_NEEDED | _NEEDED_FOR_ACCOUNTING if accounting else _NEEDED)
     if release in ("native", _host_release()):
         return Release(None, _slurm_version([]))
     root = _root(release)

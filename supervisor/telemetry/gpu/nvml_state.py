@@ -22,6 +22,9 @@ _FIELD_HBM_TEMP, _FIELD_LINKS, _FIELD_RECOVERY = 82, 91, 230
 _LINK5_RECOVERED, _LINK5_FAILED, _LINK5_EVENTS = 213, 214, 215
 _REPLAY, _RECOVERY, _CRC_FLIT = 0, 1, 2
 _MOST_LINKS: Final = 36
+_SLOWDOWN, _MEMORY_MAX = 1, 2
+_REASONS: Final = {0x8: "HW_SLOWDOWN", 0x20: "SW_THERMAL", 0x40: "HW_THERMAL", 0x80: "HW_POWER_BRAKE"}
+"""Those that tell of trouble: a power cap under load and an idle clock do not."""
 
 
 def sample() -> NodeGpus | None:
@@ -100,7 +103,7 @@ def _gpu(nvml: ModuleType, index: int) -> GpuState:
     except refusals(nvml) as exc:
         return GpuState(error=str(exc), error_code=getattr(exc, "value", None))
     device = _Device(nvml, handle)
-    facts = {**_names(device), **_memory_errors(device), **_use(device), **_fabric(device, nvml)}
+    facts = {**_names(device), **_memory_errors(device), **_use(device), **_heat(device), **_fabric(device, nvml)}
     fields = device.fields((_FIELD_RECOVERY, 0), (_FIELD_LINKS, 0), (_FIELD_HBM_TEMP, 0))
     return GpuState(
         **facts,
@@ -145,7 +148,6 @@ def _use(device: _Device) -> dict[str, Any]:
     return {
         "mem_used_mib": memory.used // _MIB if memory else None,
         "mem_total_mib": memory.total // _MIB if memory else None,
-        "temp_c": device.ask("nvmlDeviceGetTemperature", 0),
         "power_w": None if power_mw is None else power_mw / 1000,
         "pcie_width": device.ask("nvmlDeviceGetCurrPcieLinkWidth"),
         "pcie_replay": device.ask("nvmlDeviceGetPcieReplayCounter"),
@@ -155,6 +157,20 @@ def _use(device: _Device) -> dict[str, Any]:
             GpuProcess(pid=one.pid, used_mib=None if one.usedGpuMemory is None else one.usedGpuMemory // _MIB)
             for one in running
         ),
+    }
+
+
+def _heat(device: _Device) -> dict[str, Any]:
+    bits = device.ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if bits is None:
+        bits = device.ask("nvmlDeviceGetCurrentClocksThrottleReasons")  # the older name
+    limit = "nvmlDeviceGetTemperatureThreshold"
+    return {
+        "temp_c": device.ask("nvmlDeviceGetTemperature", 0),
+        "temp_limit_c": device.ask(limit, _SLOWDOWN),
+        "temp_margin_c": device.ask("nvmlDeviceGetMarginTemperature"),
+        "hbm_temp_limit_c": device.ask(limit, _MEMORY_MAX),
+        "clocks_event_reasons": None if bits is None else tuple(name for bit, name in _REASONS.items() if bits & bit),
     }
 
 

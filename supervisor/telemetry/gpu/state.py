@@ -56,7 +56,14 @@ class GpuState(Fact, frozen=True, kw_only=True):
     pcie_width: int | None = None
     pcie_replay: int | None = None
     temp_c: int | None = None
+    temp_limit_c: int | None = None
+    """Where it begins to slow itself down; told up to Ampere."""
+    temp_margin_c: int | None = None
+    """Left to that; told from Ada and Hopper on, and below 0 when it is over."""
     hbm_temp_c: int | None = None
+    hbm_temp_limit_c: int | None = None
+    clocks_event_reasons: tuple[str, ...] | None = None
+    """Why it runs slower than it could: HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, HW_POWER_BRAKE."""
     power_w: float | None = None
     mem_used_mib: int | None = None
     mem_total_mib: int | None = None

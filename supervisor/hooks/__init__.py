@@ -1,0 +1,1 @@
+"""What Slurm's prolog, epilog and health check run as root: bounded in time, no Slurm call from prolog or epilog."""
