@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor.diagnose.scan.lines import Hit, LineScanner, find_lines
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import LineScanner, find_lines
 
 
 def _recorded() -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from supervisor.diagnose.bundle import Log
 from supervisor.diagnose.findings import Finding
-from supervisor.diagnose.scan.lines import Hit
+from supervisor.diagnose.scan.hit import Hit
 from supervisor.diagnose.scan.stamps import Stamp
 from supervisor.diagnose.scan.traces import Trace
 

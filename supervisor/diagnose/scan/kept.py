@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from supervisor.diagnose.findings import Finding
-from supervisor.diagnose.scan.lines import Hit, Telling
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import Telling
 from supervisor.diagnose.scan.traces import FATAL, Trace
 from supervisor.model.ids import Rank
 

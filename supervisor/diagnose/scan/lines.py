@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
+from supervisor.diagnose.scan.hit import Hit
 from supervisor.diagnose.scan.labels import Writer, expand_tasks, writer_of
 from supervisor.diagnose.scan.memory import DULL, Meaning, Memory
-from supervisor.diagnose.signatures import Kind, Mark, Role, Scope, Signature
-from supervisor.model.base import Fact
+from supervisor.diagnose.signatures import Kind, Signature
 from supervisor.model.ids import NodeName, Rank
 
 LINE_CHARS: Final = 4096
@@ -21,38 +21,6 @@ _NUMBER_CHARS: Final = 10
 _NUMBERS: Final = frozenset({"gpu", "pid", "code", "signal", "errno", "ms", "step"})
 _OWN: Final = "supervise: "
 """What we said of an earlier interruption is no evidence of this one."""
-
-
-class Hit(Fact, frozen=True, kw_only=True):
-    """One line that a signature knows; a line about several tasks makes one per task."""
-
-    signature: str
-    text: str
-    root: bool
-    """The line shows why something failed, not only that it did."""
-    cause: str = ""
-    role: Role = "context"
-    weight: float = 0.0
-    scope: Scope = "own"
-    marks: tuple[Mark, ...] = ()
-    rank: Rank | None = None
-    local_rank: int | None = None
-    node: NodeName | None = None
-    gpu: int | None = None
-    pid: int | None = None
-    pci: str | None = None
-    code: int | None = None
-    """Exit code that the line tells of."""
-    signal: int | None = None
-    file: str | None = None
-    peer: str | None = None
-    errno: int | None = None
-    ms: int | None = None
-    """How long the writer had waited."""
-    step: int | None = None
-    number: str | None = None
-    names: str = ""
-    """Nodes in Slurm's short form, where the line names several."""
 
 
 Telling = tuple[int, int, Meaning]

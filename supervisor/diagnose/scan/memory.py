@@ -1,10 +1,9 @@
 """What lines meant that were read before: most lines of a log have been there already, but for their numbers."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from supervisor.diagnose.scan.lines import Hit
+from supervisor.diagnose.scan.hit import Hit
 
 _BYTES: Final = 512
 """Longer parts of lines are not kept."""
@@ -15,7 +14,7 @@ _PARTS: Final = 8192
 class Meaning(NamedTuple):
     """What a part of a line says."""
 
-    hits: "tuple[Hit, ...]"
+    hits: tuple[Hit, ...]
     is_trigger: bool
     """It holds one of the literals that a reader of whole logs stops at."""
     is_place: bool

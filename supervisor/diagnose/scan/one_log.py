@@ -11,9 +11,10 @@ from supervisor.diagnose.evidence.stacks import MAIN, frame_of
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.scan.as_findings import of_hit, of_trace
 from supervisor.diagnose.scan.catalogue import Catalogue, with_packs
+from supervisor.diagnose.scan.hit import Hit
 from supervisor.diagnose.scan.kept import Kept
 from supervisor.diagnose.scan.labels import split_label, writer_of
-from supervisor.diagnose.scan.lines import Hit, LineScanner, Telling, shortened
+from supervisor.diagnose.scan.lines import LineScanner, Telling, shortened
 from supervisor.diagnose.scan.progress import Progress, may_hold_progress, progress_of
 from supervisor.diagnose.scan.stamps import Stamp, may_hold_stamp, stamp_of
 from supervisor.diagnose.scan.traces import TRIGGERS, Trace, TraceReader
