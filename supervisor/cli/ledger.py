@@ -76,14 +76,17 @@ def _told_init(root: Path, made: list[str], clusters: tuple[str, ...], *, is_dry
 
 def _conclusion(root: Path, done: Upkeep, *, is_dry: bool) -> str:
     """What was done in numbers."""
-    files = sum(done.compacted.values())
     parts = (
-        (len(done.made), "months made ready"),
-        (files, f"files put into {len(done.compacted)} files of months"),
-        (len(done.removed), "removed as too old"),
+        (_counted(len(done.made), "month"), "made ready"),
+        (_counted(sum(done.compacted.values()), "file"), f"moved into {_counted(len(done.compacted), 'month')}"),
+        (_counted(len(done.removed), "month or file"), "removed as too old"),
     )
-    said = ", ".join(f"{count} {what}" for count, what in parts if count) or "nothing to do"
+    said = ", ".join(f"{count} {what}" for count, what in parts if not count.startswith("0 ")) or "nothing to do"
     return f"{root}: {'would be done: ' if is_dry else ''}{said}"
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"{count} {kind if count == 1 else kind.replace('month', 'months').replace('file', 'files')}"
 
 
 def _blockers(root: Path, done: Upkeep) -> list[str]:

@@ -51,17 +51,21 @@ def computing(usage: Usage, state: State, at: float) -> float:
 
 
 def _stepped(usage: Usage, before: State, after: State, at: float) -> Usage:
-    attempt, earlier = after.attempt, before.attempt
-    if attempt is None or attempt.step is None:
+    """An attempt begins without a step: the first one that is seen has none before it."""
+    was, step = _step_of(before), _step_of(after)
+    if step is None:
         return usage if usage.stepped_at is None else msgspec.structs.replace(usage, stepped_at=None)
-    is_same = earlier is not None and earlier.number == attempt.number
-    if is_same and earlier is not None and earlier.step == attempt.step:
+    if step == was:
         return usage
     gained = 0.0
-    if is_same and usage.stepped_at is not None and _is_further(before, after):
-        gained = len(attempt.nodes) * max(0.0, at - usage.stepped_at)
+    if usage.stepped_at is not None and after.attempt is not None and _is_further(before, after):
+        gained = len(after.attempt.nodes) * max(0.0, at - usage.stepped_at)
     stepping = usage.stepping_node_s + gained
     return msgspec.structs.replace(usage, stepping_node_s=stepping, stepped_at=at, has_stepped=True)
+
+
+def _step_of(state: State) -> int | None:
+    return state.attempt.step if state.attempt else None
 
 
 def _is_further(before: State, after: State) -> bool:

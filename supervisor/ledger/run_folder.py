@@ -55,7 +55,11 @@ def create(folder: Path, run: RunFile, files: Mapping[str, tuple[bytes, int]]) -
 def discard(folder: Path) -> None:
     """Remove a run folder, and its base where nothing but our `.gitignore` is left in it."""
     shutil.rmtree(folder, ignore_errors=True)
-    base = folder.parent
+    discard_empty(folder.parent)
+
+
+def discard_empty(base: Path) -> None:
+    """Remove the folder of run folders where nothing but our `.gitignore` is left in it."""
     with suppress(OSError):
         if base.name == FOLDER and [entry.name for entry in base.iterdir()] == [".gitignore"]:
             (base / ".gitignore").unlink()

@@ -67,6 +67,7 @@ def _world(told: list[str], slurm: _Slurm) -> World:
         slurm=slurm,
         settings=Settings(),
         post=told.append,
+        tell_person=lambda _: None,
         clock=lambda: 100.0,
         sigterm_at=0.0,
         around=SimpleNamespace(job_id="7", nodes=()),

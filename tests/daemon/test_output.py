@@ -13,7 +13,8 @@ from supervisor.daemon.eyes import watch_output
 from supervisor.daemon.output import Output
 from supervisor.daemon.tail import Tail
 from supervisor.daemon.world import World
-from supervisor.diagnose.scan.lines import Hit, LineScanner
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import LineScanner
 from supervisor.model.ids import AttemptNo
 
 _FAILED = "srun: error: node002: task 3: Exited with exit code 1\n"

@@ -6,6 +6,7 @@ The ledger's filesystem has a thread of its own: whatever happens there costs li
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,8 @@ from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
 from supervisor.model.ids import JobId
 from supervisor.model.records import IncidentRecord
-from supervisor.model.site import SiteJob, SiteUse
+from supervisor.model.site import SiteIncident, SiteJob, SiteUse
+from supervisor.settings import Settings
 from supervisor.version import VERSION
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -58,6 +60,7 @@ class SiteHand:
         self._run = run_key(world.run.run_id)
         self._end: _End = _end_of(state) if usage else ""
         self._used_at = world.clock()
+        self._waiting: list[SiteIncident] = []
 
     def changed(self, state: State) -> None:
         """The machine has handled an event. Whatever breaks here must not reach it."""
@@ -68,9 +71,8 @@ class SiteHand:
 
     def incident(self, record: IncidentRecord) -> None:
         """The record of an interruption was written, or written again."""
-        line = site_incident(record, self._run)
-        file = self._file or self._new_file(self._state)
-        self._writer.do(lambda: file.add(line))
+        self._waiting.append(site_incident(record, self._run))
+        self._tell_waiting()
 
     async def run(self) -> None:
         """Keep what was counted, every minute, and tell it every hour."""
@@ -102,8 +104,17 @@ class SiteHand:
         self._usage = begun(state, state.started_at)
         file = self._file = self._new_file(state)
         self._writer.do(file.begin)
+        self._tell_waiting()
         self._remember()
         self._tell_use()
+
+    def _tell_waiting(self) -> None:
+        """A record may be ordered by the job's very first event, before the file is begun."""
+        file = self._file
+        if file is not None:
+            for line in self._waiting:
+                self._writer.do(partial(file.add, line))
+            self._waiting = []
 
     def _tell_use(self) -> None:
         usage, state, file = self._usage, self._state, self._file
@@ -138,8 +149,7 @@ async def site_hand(
 ) -> SiteHand | None:
     """The hand for this job; None where its site keeps no ledger, or none of jobs like this one."""
     settings = world.settings
-    without = {name.strip() for name in settings.ledger_without.split(",")}
-    if not settings.ledger or not world.around.is_slurm or env.get("SLURM_JOB_PARTITION", "") in without - {""}:
+    if not settings.ledger or not world.around.is_slurm or _is_left_out(settings, env.get("SLURM_JOB_PARTITION", "")):
         return None
     root = Path(world.run.workdir or "/") / settings.ledger
     usage = await asyncio.to_thread(_known_usage, world, state) if is_takeover else None
@@ -148,6 +158,12 @@ async def site_hand(
         return SiteFile(root, _job(of, env, time_limit_s), users=settings.ledger_users)
 
     return SiteHand(world, state, usage, file)
+
+
+def _is_left_out(settings: Settings, partition: str) -> bool:
+    """Also where nobody knows the partition: it may be one of those."""
+    without = {name.strip() for name in settings.ledger_without.split(",")} - {""}
+    return bool(without) and (not partition or partition in without)
 
 
 def _job(state: State, env: Mapping[str, str], time_limit_s: float | None) -> SiteJob:

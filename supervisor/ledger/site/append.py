@@ -6,7 +6,6 @@ to. Everything here blocks: for a thread of its own.
 
 import errno
 import os
-import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ import msgspec
 
 from supervisor.ledger.site.names import cluster_folder, file_name, month_of
 from supervisor.ledger.site.users import named
-from supervisor.ledger.site.walk import FOLDER_FLAGS
+from supervisor.ledger.site.walk import FOLDER_FLAGS, user_name
 from supervisor.model.base import encode_readable
 from supervisor.model.site import SiteIncident, SiteJob, SiteUse
 
@@ -59,7 +58,7 @@ class SiteFile:
 
     def _job_line(self) -> bytes:
         if not self._is_named:
-            user = named(pwd.getpwuid(os.geteuid()).pw_name, self._users, self._root)
+            user = named(user_name(os.geteuid()), self._users, self._root)
             self._job = msgspec.structs.replace(self._job, user=user)
             self._is_named = True
         return encode_readable(self._job) + b"\n"

@@ -99,13 +99,12 @@ def _known(cluster: int, name: str, owner: int) -> tuple[bytes, float]:
     Raises `OSError` where it is there and cannot be read: it is not to be replaced then.
     """
     try:
-        descriptor = os.open(name, FILE_FLAGS, dir_fd=cluster)
+        seen = os.stat(name, dir_fd=cluster, follow_symlinks=False)
     except FileNotFoundError:
         return b"", 0.0
-    with os.fdopen(descriptor, "rb") as file:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_uid != owner:
-            return b"", 0.0
+    if not stat.S_ISREG(seen.st_mode) or seen.st_uid != owner:
+        return b"", 0.0
+    with os.fdopen(os.open(name, FILE_FLAGS, dir_fd=cluster), "rb") as file:
         return file.read(), seen.st_mtime
 
 

@@ -1,6 +1,7 @@
 """The history of a site from Slurm's accounting alone: verdicts from Comments, and what `supervise` never saw. Pure."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,11 +10,14 @@ from supervisor.ledger.site.starts import Start, starts_of
 from supervisor.model.accounts import AccountedJob, Accounts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.model.job_comment import Mark, Said, parse_comment
+from supervisor.model.records import Split
 from supervisor.model.site import SiteGpu, SiteIncident, SiteJob, SiteUse
 
-_FAILED: Final = frozenset({"NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL"})
+_FAILED: Final = frozenset({"NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "REQUEUED"})
+"""What a job that is queued again ends with may be another word: then its next start tells."""
 _RELAUNCHES: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"})
-_GOES_ON: Final = "goes on with the run"
+_GOES_ON: Final = re.compile(r"\bjob (?P<job>\d[\d_+]*) goes on with the run")
+_REQUEUED: Final = "Slurm starts this job again"
 _End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
 _ENDS: Final[dict[str, _End]] = {
     "RUNNING": "",
@@ -50,8 +54,9 @@ def from_sacct(accounts: Accounts) -> SiteHistory:
     """
     known = [_known(starts) for starts in starts_of(accounts.jobs)]
     problems = list(accounts.problems)
-    told = _told(known, problems)
-    jobs = [_history(job, tuple(found[number] for number in sorted(found))) for job, found in told.items()]
+    runs = _runs(known)
+    told = _told(known, runs, problems)
+    jobs = [_history(job, runs[job], tuple(found[at] for at in sorted(found))) for job, found in told.items()]
     unseen = [failure for job in known for failure in _unseen(job, told.get(job, {}).values())]
     return SiteHistory(
         jobs=tuple(sorted(jobs, key=lambda job: job.job.at)),
@@ -64,7 +69,22 @@ def _known(starts: Sequence[Start]) -> _Known:
     return _Known(tuple(starts), tuple(parse_comment(start.comment) for start in starts))
 
 
-def _told(known: Sequence[_Known], problems: list[str]) -> dict[_Known, dict[int, SiteIncident]]:
+def _runs(known: Iterable[_Known]) -> dict[_Known, str]:
+    """The run of each job: of its predecessor where one says who goes on, else its own."""
+    runs: dict[_Known, str] = {}
+    handed: dict[tuple[str, str, str], str] = {}
+    for job in known:
+        owner = (job.first.cluster, job.first.user)
+        runs[job] = handed.pop((*owner, job.first.job), f"job-{job.first.job}")
+        last = job.said[-1]
+        if last is not None and (match := _GOES_ON.search(last.words)):
+            handed[*owner, match["job"]] = runs[job]
+    return runs
+
+
+def _told(
+    known: Sequence[_Known], runs: Mapping[_Known, str], problems: list[str]
+) -> dict[_Known, dict[int, SiteIncident]]:
     """The jobs of `supervise` with their incidents; of two words about one the later job's counts."""
     told: dict[_Known, dict[int, SiteIncident]] = {}
     by_name: dict[tuple[str, str, JobId], _Known] = {}
@@ -77,11 +97,11 @@ def _told(known: Sequence[_Known], problems: list[str]) -> dict[_Known, dict[int
                 problems.append(f"job {name}: {said.left_out} of its interruptions had no room in its Comment")
             for mark in said.marks:
                 about = by_name.get((job.first.cluster, job.first.user, mark.job or name), job)
-                told.setdefault(about, {})[mark.incident] = _incident(mark, about, problems)
+                told.setdefault(about, {})[mark.incident] = _incident(mark, about, runs[about], problems)
     return told
 
 
-def _incident(mark: Mark, job: _Known, problems: list[str]) -> SiteIncident:
+def _incident(mark: Mark, job: _Known, run: str, problems: list[str]) -> SiteIncident:
     name = job.first.job
     strangers = {*mark.nodes, *(gpu.node for gpu in mark.gpus)} - job.nodes
     if strangers:
@@ -94,7 +114,7 @@ def _incident(mark: Mark, job: _Known, problems: list[str]) -> SiteIncident:
         at=at,
         evidence_at=max(begin, at - mark.detect_s),
         job=name,
-        run=_run(name),
+        run=run,
         incident=mark.incident,
         cls=mark.cls,
         cause=mark.cause,
@@ -104,25 +124,21 @@ def _incident(mark: Mark, job: _Known, problems: list[str]) -> SiteIncident:
         action=mark.action,
         isolation="gpu" if mark.gpus else "node" if mark.nodes else "job",
         node_count=len(job.starts[0].nodes),
+        split=Split(detect=mark.detect_s),
         recovery_s=mark.recovery_s,
         lost_node_s=min(mark.lost_node_s, _held(job)),
         is_closed=mark.is_closed,
     )
 
 
-def _run(job: JobId) -> str:
-    """Accounting does not know which jobs are one run: each is its own."""
-    return f"job-{job}"
-
-
-def _history(job: _Known, incidents: tuple[SiteIncident, ...]) -> JobHistory:
+def _history(job: _Known, run: str, incidents: tuple[SiteIncident, ...]) -> JobHistory:
     first = job.first
     return JobHistory(
         job=SiteJob(
             at=first.started_at,
             cluster=first.cluster,
             job=first.job,
-            run=_run(first.job),
+            run=run,
             user=first.user,
             partition=first.partition,
             nodes=job.starts[0].nodes,
@@ -130,23 +146,25 @@ def _history(job: _Known, incidents: tuple[SiteIncident, ...]) -> JobHistory:
             time_limit_s=first.time_limit_s,
         ),
         incidents=incidents,
-        use=_use(job, incidents),
+        use=_use(job, run, incidents),
         owner=first.user,
         source="sacct",
     )
 
 
-def _use(job: _Known, incidents: Iterable[SiteIncident]) -> SiteUse:
+def _use(job: _Known, run: str, incidents: Iterable[SiteIncident]) -> SiteUse:
     """What was held is measured. Computing is at most what no interruption has cost: spares are counted with it."""
     incidents = tuple(incidents)
     held = _held(job)
     return SiteUse(
         at=job.starts[-1].until,
         job=job.first.job,
-        run=_run(job.first.job),
+        run=run,
         held_node_s=held,
         computing_node_s=max(0.0, held - sum(incident.lost_node_s for incident in incidents)),
-        restarts=sum(incident.action in _RELAUNCHES for incident in incidents) + len(job.starts) - 1,
+        # One that was cancelled while it waited to start again has a row as well, with no time in it.
+        restarts=sum(incident.action in _RELAUNCHES for incident in incidents)
+        + sum(start.held_s > 0 for start in job.starts[1:]),
         end=_end(job),
     )
 
@@ -157,7 +175,7 @@ def _held(job: _Known) -> float:
 
 def _end(job: _Known) -> _End:
     last = job.said[-1]
-    if last is not None and _GOES_ON in last.words:
+    if last is not None and (_GOES_ON.search(last.words) or _REQUEUED in last.words):
         return "handed_on"
     if last is not None and last.marks and last.marks[-1].action == "stop" and job.starts[-1].state == "FAILED":
         return "stopped"
@@ -182,8 +200,15 @@ def _unseen(job: _Known, incidents: Iterable[SiteIncident]) -> Iterable[UnseenFa
                 user=job.first.user,
                 partition=start.first.partition,
                 nodes=start.nodes,
-                # With several nodes accounting does not say which one it was.
-                failed=start.nodes if start.state == "NODE_FAIL" and len(start.nodes) == 1 else (),
+                failed=_failed(start),
                 gpus_per_node=start.gpus_per_node,
                 held_s=start.held_s,
             )
+
+
+def _failed(start: Start) -> tuple[NodeName, ...]:
+    """Older releases name nobody: then only a job's single node is known to be the one."""
+    if start.state != "NODE_FAIL":
+        return ()
+    named = tuple(node for row in start.rows for node in row.failed)
+    return named or (start.nodes if len(start.nodes) == 1 else ())

@@ -55,13 +55,19 @@ class _Draft:
         self.paths += other.paths
 
 
+JobKey = tuple[str, JobId]
+"""Cluster and job."""
+Drafts = dict[JobKey, dict[str, dict[str, _Draft]]]
+"""By job, then by owner, then by run: a forger may have invented a run."""
+
+
 class Gatherer:
     """Takes files one after the other."""
 
     def __init__(self, key: bytes, problems: Problems) -> None:
         self._key = key
         self._problems = problems
-        self._found: dict[_Key, dict[str, _Draft]] = {}
+        self._found: Drafts = {}
 
     def file(self, path: str, cluster: str, owner: str, *, is_of_ledger: bool) -> "OneFile":
         """The next file; `cluster`: of its folder."""
@@ -70,56 +76,83 @@ class Gatherer:
     def keep(self, owner: str, draft: _Draft, key: _Key, path: str) -> None:
         """All of one owner's lines of one job in one file."""
         draft.paths.append(path)
-        by_owner = self._found.setdefault(key, {})
-        if owner in by_owner:
-            by_owner[owner].merge(draft)
+        cluster, job, run = key
+        runs = self._found.setdefault((cluster, job), {}).setdefault(owner, {})
+        if run in runs:
+            runs[run].merge(draft)
         else:
-            by_owner[owner] = draft
+            runs[run] = draft
+
+    def keys(self) -> list[JobKey]:
+        """Every job that a line speaks of."""
+        return list(self._found)
+
+    def leave(self, keys: Iterable[JobKey]) -> Drafts:
+        """Give away what is known of these jobs."""
+        return {key: self._found.pop(key) for key in keys if key in self._found}
+
+    def put(self, drafts: Drafts) -> None:
+        """Take what another one has given away."""
+        for key, by_owner in drafts.items():
+            for owner, runs in by_owner.items():
+                mine = self._found.setdefault(key, {}).setdefault(owner, {})
+                for run, draft in runs.items():
+                    if run in mine:
+                        mine[run].merge(draft)
+                    else:
+                        mine[run] = draft
 
     def jobs(self) -> list[JobHistory]:
-        """Every job once, by its beginning."""
-        found = [self._chosen(key, by_owner) for key, by_owner in self._found.items()]
-        return sorted(found, key=lambda job: job.job.at)
+        """Every job once, by its beginning; one that two runs had one after the other once for each."""
+        found: list[JobHistory] = []
+        for (cluster, job), by_owner in self._found.items():
+            histories = [
+                self._history(owner, draft, (cluster, job, run))
+                for owner, runs in by_owner.items()
+                for run, draft in runs.items()
+            ]
+            if len(by_owner) == 1:
+                self._tell_forged(histories)
+            else:
+                histories = self._of_the_right_one(histories)
+            found += histories
+        return sorted(found, key=lambda each: (each.job.at, each.job.cluster, each.job.job))
 
-    def _chosen(self, key: _Key, by_owner: dict[str, _Draft]) -> JobHistory:
-        histories = [self._history(owner, draft, key) for owner, draft in by_owner.items()]
-        first = histories[0]
-        if len(histories) > 1:
-            return self._one_of(histories, by_owner)
-        if not first.is_trusted:
-            paths = ", ".join(by_owner[first.owner].paths)
-            self._problems.add(
-                f"{paths}: written by {first.owner} for job {first.job.job} of {first.job.user}: not trusted"
-            )
-        return first
+    def _tell_forged(self, histories: list[JobHistory]) -> None:
+        for history in histories:
+            if not history.is_trusted:
+                self._tell(history, f"written by {history.owner} in the name of {history.job.user}: not trusted")
 
-    def _one_of(self, histories: list[JobHistory], by_owner: dict[str, _Draft]) -> JobHistory:
-        """Several users have written of the same job: who agrees with his own record is right, a name before none."""
+    def _of_the_right_one(self, histories: list[JobHistory]) -> list[JobHistory]:
+        """Several users have written of one job: who agrees with his own record is right, a name before none."""
         trusted = [history for history in histories if history.is_trusted]
         right = [history for history in trusted if history.job.user] or trusted or histories
-        first = min(right, key=lambda history: history.owner)
-        is_sure = first.is_trusted and len(right) == 1
-        doubt = "" if is_sure else f", and {first.owner} may be as wrong"
+        owner = min(history.owner for history in right)
+        is_sure = len({history.owner for history in right}) == 1
+        doubt = "" if is_sure else f", and {owner} may be as wrong"
         for history in histories:
-            if history is not first:
-                paths = ", ".join(by_owner[history.owner].paths)
-                told = f"job {history.job.job} is also written by {first.owner}{doubt}: left out"
-                self._problems.add(f"{paths} ({history.owner}): {told}")
-        return first if is_sure else replace(first, is_trusted=False)
+            if history.owner != owner:
+                self._tell(history, f"also written by {owner}{doubt}: left out")
+        mine = [history for history in histories if history.owner == owner]
+        return mine if is_sure else [replace(history, is_trusted=False) for history in mine]
+
+    def _tell(self, history: JobHistory, what: str) -> None:
+        job = history.job
+        paths = ", ".join(self._found[job.cluster, job.job][history.owner][job.run].paths)
+        self._problems.add(f"{paths} ({history.owner}): job {job.job}, {what}")
 
     def _history(self, owner: str, draft: _Draft, key: _Key) -> JobHistory:
-        job = draft.job
-        if job is None:
-            job = _made_up(draft, key)
-            if draft.is_headless:
-                self._problems.add(f"{', '.join(draft.paths)} ({owner}): the line of job {job.job} itself is missing")
-        return JobHistory(
+        job = draft.job or _made_up(draft, key)
+        history = JobHistory(
             job=job,
             incidents=_by_number(draft.incidents),
             use=_summed(list(draft.uses.values())),
             owner=owner,
             is_trusted=agrees(job.user, owner, self._key),
         )
+        if draft.is_headless and draft.job is None:
+            self._tell(history, "without the line of the job itself")
+        return history
 
 
 class OneFile:
@@ -138,6 +171,7 @@ class OneFile:
     def take(self, lines: Iterable[Line]) -> None:
         """The next lines, in their order."""
         job, run, draft = JobId(""), "", _Draft()
+        incidents = draft.incidents
         for line in lines:  # a million times: the most frequent kind first, and no call for it
             if isinstance(line, SiteOwner):
                 self._owned_by(line.owner)
@@ -146,8 +180,9 @@ class OneFile:
             if line.job != job or line.run != run:
                 job, run = line.job, line.run
                 draft = self._draft(job, run)
+                incidents = draft.incidents
             if isinstance(line, SiteIncident):
-                draft.incidents[line.incident] = line
+                incidents[line.incident] = line
             else:
                 draft.add(line)
 

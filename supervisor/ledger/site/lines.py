@@ -95,14 +95,16 @@ class Lines:
         self.left_out.torn += bool(self._rest)
 
     def _decoded(self, whole: bytes) -> list[Line]:
+        """All at once where nothing is odd about them: that is three times as fast."""
         if whole.isascii() and b"\\" not in whole:
             try:
                 lines = _decoder.decode_lines(whole)
             except _NO_LINE:
-                pass
-            else:
-                is_good = all([line.schema <= SCHEMA and _CHECKS[type(line)](line) for line in lines])  # noqa: C419  # faster
-                return lines if is_good else [line for line in lines if self._passes(line)]
+                lines = []
+            is_good = all([line.schema <= SCHEMA and _CHECKS[type(line)](line) for line in lines])  # noqa: C419  # faster
+            # The decoder itself lets an object go over several lines.
+            if is_good and len(lines) == whole.count(b"\n"):
+                return lines
         return list(self._one_by_one(whole))
 
     def _one_by_one(self, whole: bytes) -> Iterator[Line]:

@@ -5,12 +5,16 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from supervisor.ledger.site.gather import Gatherer
 from supervisor.ledger.site.history import JobHistory, SiteHistory
 from supervisor.ledger.site.lines import Lines
+from supervisor.ledger.site.share import Share
 from supervisor.ledger.site.users import read_key
 from supervisor.ledger.site.walk import Opened, Problems, Window, open_files
+
+_WHOLE: Final = Share()
 
 
 def read_site(
@@ -26,18 +30,25 @@ def read_site(
     """
     window, problems = Window(since=since, until=until, clusters=clusters), Problems()
     gatherer = Gatherer(read_key(root), problems)
-    with _no_collection():
-        for opened in open_files(root, window, problems):
-            _read(opened, gatherer, problems)
+    with without_collection():
+        read_files(root, window, gatherer, problems)
         jobs = gatherer.jobs()
-    return SiteHistory(jobs=tuple(job for job in jobs if _is_asked_for(job, window)), problems=problems.all())
+    return SiteHistory(jobs=tuple(job for job in jobs if is_asked_for(job, window)), problems=problems.all())
+
+
+def read_files(root: Path, window: Window, gatherer: Gatherer, problems: Problems, share: Share = _WHOLE) -> None:
+    """Give the gatherer every line of a share of the ledger. Raises as `read_site` does."""
+    for opened in open_files(root, window, problems, share):
+        _read(opened, gatherer, problems)
 
 
 def _read(opened: Opened, gatherer: Gatherer, problems: Problems) -> None:
     lines = Lines()
     file = gatherer.file(opened.path, opened.folder, opened.owner, is_of_ledger=opened.is_of_ledger)
+    at = opened.begin
     try:
-        while piece := os.read(opened.descriptor, lines.room):
+        while piece := os.pread(opened.descriptor, min(lines.room, opened.end - at), at):
+            at += len(piece)
             file.take(lines.take(piece))
     except OSError as exc:
         problems.add(f"{opened.path} ({opened.owner}) cannot be read to its end: {exc.strerror}")
@@ -49,7 +60,8 @@ def _read(opened: Opened, gatherer: Gatherer, problems: Problems) -> None:
         problems.add(f"{opened.path} ({opened.owner}) names owners of lines, which it may not: ignored")
 
 
-def _is_asked_for(history: JobHistory, window: Window) -> bool:
+def is_asked_for(history: JobHistory, window: Window) -> bool:
+    """The job ran within the window."""
     is_in_time = (window.until is None or history.job.at < window.until) and (
         window.since is None or history.last_at >= window.since
     )
@@ -57,10 +69,10 @@ def _is_asked_for(history: JobHistory, window: Window) -> bool:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Without the collector: a million facts hold no cycles, and looking for some takes four times as long as they do.
 
-    Nothing else runs in a process that reads a ledger.
+    Nothing else runs in a process that reads a ledger. What was read is not looked at later either.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -68,4 +80,5 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            gc.freeze()
             gc.enable()

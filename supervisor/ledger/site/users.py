@@ -57,7 +57,7 @@ def agrees(user: str, owner: str, key: bytes) -> bool:
 
     Without the key a pseudonym is believed: it claims nothing about anybody who could be named.
     """
-    if user in {"", owner}:
+    if user == owner or not user:  # a million times
         return True
     if not is_pseudonym(user) or is_pseudonym(owner):
         return False

@@ -12,6 +12,7 @@ from typing import Final
 
 from supervisor.errors import UsageError
 from supervisor.ledger.site.names import ENDING, cluster_folder, is_month, month_of
+from supervisor.ledger.site.share import Share
 
 FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -74,6 +75,9 @@ class Opened:
     uid: int
     is_of_ledger: bool
     """It belongs to the ledger's owner: what it says of the owners of lines is believed."""
+    begin: int
+    end: int
+    """The bytes that are read."""
 
     @property
     def owner(self) -> str:
@@ -101,14 +105,14 @@ def opened_folder(name: str, above: int | None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def open_files(root: Path, window: Window, problems: Problems) -> Iterator[Opened]:
+def open_files(root: Path, window: Window, problems: Problems, share: Share) -> Iterator[Opened]:
     """Every ledger file that the window may need. Raises `UsageError` where the ledger cannot be read at all."""
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as exc:
         raise UsageError(f"the ledger {root} cannot be read: {exc.strerror}; see SUPERVISE_LEDGER") from exc
     try:
-        yield from _Walk(window, problems, os.fstat(descriptor).st_uid).root(descriptor)
+        yield from _Walk(window, problems, os.fstat(descriptor).st_uid, share).root(descriptor)
     finally:
         os.close(descriptor)
 
@@ -116,8 +120,9 @@ def open_files(root: Path, window: Window, problems: Problems) -> Iterator[Opene
 class _Walk:
     """One pass over the ledger: root, clusters, months."""
 
-    def __init__(self, window: Window, problems: Problems, owner: int) -> None:
+    def __init__(self, window: Window, problems: Problems, owner: int, share: Share) -> None:
         self._window = window
+        self._share = share
         self._problems = problems
         self._owner = owner
 
@@ -183,6 +188,8 @@ class _Walk:
             os.close(descriptor)
 
     def _file(self, above: int | None, name: str, cluster: str, month: str = "") -> Iterator[Opened]:
+        if not self._share.has(name):
+            return
         path = "/".join(filter(None, (cluster, month, name)))
         try:
             descriptor = os.open(name, FILE_FLAGS, dir_fd=above)
@@ -197,8 +204,15 @@ class _Walk:
             elif seen.st_size > LARGEST and not is_of_ledger:
                 self._problems.add(f"{path} ({user_name(seen.st_uid)}) has {seen.st_size} bytes: left out")
             elif seen.st_size and self._window.may_hold(seen.st_mtime):
+                begin, end = self._share.piece(name, descriptor, seen.st_size)
                 yield Opened(
-                    path=path, folder=cluster, descriptor=descriptor, uid=seen.st_uid, is_of_ledger=is_of_ledger
+                    path=path,
+                    folder=cluster,
+                    descriptor=descriptor,
+                    uid=seen.st_uid,
+                    is_of_ledger=is_of_ledger,
+                    begin=begin,
+                    end=end,
                 )
         finally:
             os.close(descriptor)

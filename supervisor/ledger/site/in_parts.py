@@ -1,0 +1,167 @@
+"""A large ledger read by several processes, each of which folds its share of the jobs into sums.
+
+Hundreds of megabytes of lines take seconds to decode, and a job costs more to hand over than to fold. Where lines of
+one job lie in the shares of two readers (another user has written of it, or a job after it told its last words) they
+leave that job to the one who asked, so that the result is that of one reader.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from supervisor.errors import SuperviseError
+from supervisor.ledger.site.gather import Gatherer, JobKey
+from supervisor.ledger.site.history import JobHistory
+from supervisor.ledger.site.read import is_asked_for, read_files, without_collection
+from supervisor.ledger.site.share import Share
+from supervisor.ledger.site.users import read_key
+from supervisor.ledger.site.walk import Problems, Window
+
+if TYPE_CHECKING:  # it takes a moment to load, and small ledgers need none
+    from multiprocessing.connection import Connection
+
+_MOST_READERS: Final = 8
+_LARGE: Final = 8 * 1024 * 1024
+_MANY: Final = 1000
+
+
+class Sums(Protocol):
+    """What histories are folded into; parts of them can be put together."""
+
+    def add_all(self, histories: Iterable[JobHistory]) -> Any:  # itself
+        """Some more jobs."""
+
+    def merge(self, other: Any) -> None:  # one of its own kind
+        """What another reader came to."""
+
+
+S = TypeVar("S", bound=Sums)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[S]):
+    """What is read, and into what."""
+
+    root: Path
+    window: Window
+    new: Callable[[], S]
+
+    def gathered(self, share: Share, problems: Problems) -> Gatherer:
+        """All lines of a share."""
+        gatherer = Gatherer(read_key(self.root), problems)
+        read_files(self.root, self.window, gatherer, problems, share)
+        return gatherer
+
+    def folded(self, gatherer: Gatherer) -> S:
+        """Its jobs that are asked for."""
+        sums = self.new()
+        sums.add_all(job for job in gatherer.jobs() if is_asked_for(job, self.window))
+        return sums
+
+
+def fold_site(
+    root: Path, new: Callable[[], S], window: Window, *, readers: int | None = None
+) -> tuple[S, tuple[str, ...]]:
+    """The sums over every job of the window, and what could not be read. `readers`: processes; None: as it fits.
+
+    Raises `UsageError` where the ledger cannot be read, `SuperviseError` where a reader was killed.
+    """
+    reading, problems = _Reading(root, window, new), Problems()
+    number = _readers(root) if readers is None else readers
+    with without_collection():
+        if number < 2:  # noqa: PLR2004  # one reader is this process
+            return reading.folded(reading.gathered(Share(), problems)), problems.all()
+        return _by_readers(reading, number)
+
+
+def _by_readers(reading: _Reading[S], number: int) -> tuple[S, tuple[str, ...]]:
+    from multiprocessing import get_context  # see above
+
+    context = get_context("fork")
+    problems = Problems()
+    left = Gatherer(read_key(reading.root), problems)
+    with ExitStack() as stack:
+        lines: list[Connection] = []
+        for index in range(number):
+            mine, theirs = context.Pipe()
+            process = context.Process(target=_reader, args=(reading, Share(index, number), theirs), daemon=True)
+            process.start()
+            theirs.close()
+            stack.callback(_end, process, mine)
+            lines.append(mine)
+        several = _several(_received(line) for line in lines)
+        for line in lines:
+            line.send(several)
+        told: list[str] = []
+        sums = reading.new()
+        for line in lines:
+            part, drafts, found = _received(line)
+            sums.merge(part)
+            left.put(drafts)
+            told += found
+    sums.merge(reading.folded(left))
+    return sums, tuple(dict.fromkeys([*told, *problems.all()]))
+
+
+def _reader(reading: _Reading[S], share: Share, line: "Connection") -> None:
+    """What one process does: tells which jobs it has met, leaves those that others met as well, and folds the rest."""
+    try:
+        problems = Problems()
+        gatherer = reading.gathered(share, problems)
+        line.send(gatherer.keys())
+        drafts = gatherer.leave(line.recv())
+        line.send((reading.folded(gatherer), drafts, problems.all()))
+    except BaseException as exc:  # noqa: BLE001  # told to the one who waits for it
+        with suppress(OSError):
+            line.send(exc)
+    finally:
+        line.close()
+        os._exit(0)  # giving back a gigabyte piece by piece takes longer than reading a tenth of it
+
+
+def _received(line: "Connection") -> Any:  # what the reader sends at this point
+    try:
+        found = line.recv()
+    except EOFError as exc:
+        raise SuperviseError("a process that read the ledger was killed (is memory short?): try again") from exc
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _several(found: Iterable[Iterable[JobKey]]) -> set[JobKey]:
+    """The jobs that more than one reader has met."""
+    counts = Counter(key for keys in found for key in keys)
+    return {key for key, number in counts.items() if number > 1}
+
+
+def _end(process: Any, line: "Connection") -> None:  # one of `multiprocessing`
+    line.close()
+    process.kill()
+    process.join()
+
+
+def _readers(root: Path) -> int:
+    """One for each processor that we may use, where there is enough to read."""
+    most = min(_MOST_READERS, len(os.sched_getaffinity(0)))
+    return most if most > 1 and _is_large(root) else 1
+
+
+def _is_large(root: Path) -> bool:
+    """Many files, or a large one. What cannot be looked at is told of by the one who reads it."""
+    files = 0
+    for folder, _, names in os.walk(root):
+        files += len(names)
+        with suppress(OSError):
+            # Months' files lie beside the months: a folder of a month has only small ones.
+            if files >= _MANY or (len(names) < _MANY and _bytes_of(Path(folder), names) >= _LARGE):
+                return True
+    return False
+
+
+def _bytes_of(folder: Path, names: Iterable[str]) -> int:
+    return sum((folder / name).lstat().st_size for name in names)

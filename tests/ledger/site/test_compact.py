@@ -1,0 +1,178 @@
+"""Old months of the ledger become one file, and nothing is lost or believed by that."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from supervisor.ledger.site import compact as module
+from supervisor.ledger.site.history import SiteHistory
+from supervisor.ledger.site.init import initialised
+from supervisor.ledger.site.names import PSEUDONYM_KEY
+from supervisor.ledger.site.read import read_site
+from supervisor.ledger.site.upkeep import Upkeep, keep_up, parse_keep
+from supervisor.ledger.site.users import pseudonym
+from supervisor.ledger.site.walk import user_name
+from tests.ledger.site.made import ALICE, AT, BOB, MONTH, as_root, bytes_of, incident, job, lay, use
+
+_DAY_S = 86_400.0
+_NOW = AT + 100 * _DAY_S
+"""2026-12-30: September is long over."""
+_HERE = f"c1/{MONTH}"
+
+
+def _up(root: Path, *, now: float = _NOW, keep: str = "400d", is_dry: bool = False) -> Upkeep:
+    return keep_up(root, keep_s=parse_keep(keep), now=now, is_dry=is_dry)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A ledger with one cluster, as it was in September."""
+    made = tmp_path / "ledger"
+    initialised(made, ["c1"], "", now=AT, is_dry=False)
+    return made
+
+
+def _old(path: Path, at: float = AT + 1000) -> Path:
+    os.utime(path, (at, at))
+    return path
+
+
+def _names(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.name.startswith("."))
+
+
+def _seen(history: SiteHistory) -> Sequence[object]:
+    return [(each.job, each.incidents, each.use, each.owner, each.is_trusted) for each in history.jobs]
+
+
+@as_root
+def test_an_old_month_becomes_one_file_that_says_the_same(root: Path) -> None:
+    """Jobs, incidents, use, owners and whom to trust; what later lines had replaced is gone."""
+    lay(root, f"{_HERE}/1-a.jsonl", job(1, user=str(ALICE)), use(1.0, of=1), incident(of=1), owner=ALICE)
+    with (root / f"{_HERE}/1-a.jsonl").open("ab") as file:
+        file.write(bytes_of(incident(of=1, is_closed=True), use(2.0, of=1), job(1, at=AT + 500), use(3.0, of=1)))
+    lay(root, f"{_HERE}/2-a.jsonl", job(2, user=str(ALICE)), incident(of=2), owner=BOB)
+    lay(root, f"{_HERE}/3-a.jsonl", job(3), b'{"torn', owner=BOB)
+    for path in (root / _HERE).iterdir():
+        _old(path)
+    before = _seen(read_site(root))
+    done = _up(root)
+    assert done.compacted == {f"{_HERE}.jsonl": 3}
+    assert not (root / _HERE).exists()
+    after = _seen(read_site(root))
+    assert after[:2] == before[:2]
+    assert len((root / f"{_HERE}.jsonl").read_bytes().splitlines()) == 11
+    assert (root / f"{_HERE}.jsonl").stat().st_mode & 0o777 == 0o644
+    assert (root / f"{_HERE}.jsonl").stat().st_mtime == AT + 1000
+
+
+@as_root
+def test_who_has_no_name_in_his_record_has_none_in_the_months_file(root: Path) -> None:
+    """Nor behind a pseudonym that is his; one that is not his, and a forged name, keep the owner."""
+    key = (root / PSEUDONYM_KEY).read_bytes()
+    hidden = pseudonym(str(ALICE), key)
+    lay(root, f"{_HERE}/1-a.jsonl", job(1), owner=ALICE)
+    lay(root, f"{_HERE}/2-a.jsonl", job(2, user=hidden), owner=ALICE)
+    lay(root, f"{_HERE}/3-a.jsonl", job(3, user=hidden), owner=BOB)
+    for path in (root / _HERE).iterdir():
+        _old(path)
+    _up(root)
+    found = read_site(root).jobs
+    assert [(each.owner, each.is_trusted) for each in found] == [("", True), (hidden, True), (str(BOB), False)]
+
+
+def test_a_month_goes_on_growing_by_what_comes_late(root: Path) -> None:
+    """A file that was written to a while ago only is taken the next time, behind what is there."""
+    _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+    late = _old(lay(root, f"{_HERE}/2-a.jsonl", job(2)), _NOW - _DAY_S)
+    assert _up(root).compacted == {f"{_HERE}.jsonl": 1}
+    assert late.exists()
+    assert _up(root, now=_NOW + 40 * _DAY_S).compacted == {f"{_HERE}.jsonl": 1}
+    assert [each.job.job for each in read_site(root).jobs] == ["1", "2"]
+    assert not (root / _HERE).exists()
+
+
+def test_what_would_be_lost_stays(root: Path) -> None:
+    """Lines of a newer version, links, and files with a second name."""
+    newer = _old(lay(root, f"{_HERE}/1-a.jsonl", job(1), b'{"kind":"use","schema":2}\n'))
+    twin = _old(lay(root, f"{_HERE}/2-a.jsonl", job(2)))
+    os.link(twin, root / "c1/twin")
+    (root / f"{_HERE}/3-a.jsonl").symlink_to(twin)
+    os.utime(root / f"{_HERE}/3-a.jsonl", (AT, AT), follow_symlinks=False)
+    done = _up(root)
+    assert newer.exists()
+    assert twin.exists()
+    assert not done.compacted
+    assert len(done.problems.all()) == 3
+
+
+def test_a_file_that_grows_meanwhile_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the month's file and in its own counts once; nothing is lost."""
+    path = _old(lay(root, f"{_HERE}/1-a.jsonl", job(1, user=user_name(os.geteuid())), incident(of=1)))
+    really_write = module._write
+
+    def write_late(*args: object) -> None:
+        really_write(*args)  # type: ignore[arg-type]  # handed on as they came
+        with path.open("ab") as file:
+            file.write(bytes_of(incident(2, of=1)))
+
+    monkeypatch.setattr(module, "_write", write_late)
+    assert "it is being written" in _up(root).problems.all()[0]
+    (found,) = read_site(root).jobs
+    assert [each.incident for each in found.incidents] == [1, 2]
+
+
+def test_a_disk_that_takes_nothing_costs_no_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The month's file is there whole before the first one goes, and no draft stays."""
+    path = _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    done = _up(root)
+    assert path.exists()
+    assert done.problems.all() == (f"{_HERE}: No space left on device: left as it is",)
+    assert not (root / f"{_HERE}.jsonl").exists()
+    assert [each.name for each in (root / "c1").iterdir() if each.name.startswith(".")] == []
+
+
+@as_root
+def test_what_a_user_has_laid_in_the_place_of_a_months_file_is_not_believed(root: Path) -> None:
+    """It is replaced, since nothing but the ledger's owner's own file counts as one."""
+    lay(root, f"{_HERE}.jsonl", b'{"kind":"owner","owner":"60001"}\n', job(7, user=str(ALICE)), owner=BOB)
+    _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+    _up(root)
+    assert [each.job.job for each in read_site(root).jobs] == ["1"]
+    assert (root / f"{_HERE}.jsonl").stat().st_uid == 0
+
+
+def test_a_link_in_the_place_of_a_months_file_leads_nowhere(root: Path, tmp_path: Path) -> None:
+    """It is replaced, and what it led to is as it was."""
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"mine\n")
+    (root / f"{_HERE}.jsonl").symlink_to(precious)
+    _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+    assert not _up(root).problems.all()
+    assert precious.read_bytes() == b"mine\n"
+    assert [each.job.job for each in read_site(root).jobs] == ["1"]
+
+
+def test_a_months_file_that_cannot_be_read_is_not_replaced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines would be lost; the month stays as it is until somebody has mended that."""
+    whole = lay(root, f"{_HERE}.jsonl", job(7))
+    path = _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+    really_open = os.open
+
+    def refuse(name: str, *args: int, **folder: int) -> int:
+        if name == whole.name:
+            raise PermissionError(13, "Permission denied")
+        return really_open(name, *args, **folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        assert _up(root).problems.all() == (f"{_HERE}: Permission denied: left as it is",)
+    assert path.exists()
+    assert [each.job.job for each in read_site(root).jobs] == ["1", "7"]

@@ -1,0 +1,216 @@
+"""What the ledger's owner does: ahead, together, away."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from supervisor.errors import UsageError
+from supervisor.ledger.site.history import SiteHistory
+from supervisor.ledger.site.init import initialised
+from supervisor.ledger.site.names import PSEUDONYM_KEY
+from supervisor.ledger.site.read import read_site
+from supervisor.ledger.site.upkeep import Upkeep, keep_up, parse_keep
+from tests.ledger.site.made import (
+    ALICE,
+    AT,
+    BOB,
+    MONTH,
+    as_root,
+    as_user,
+    job,
+    lay,
+    open_to_all,
+)
+
+_DAY_S = 86_400.0
+_NOW = AT + 100 * _DAY_S
+"""2026-12-30: September is long over."""
+_HERE = f"c1/{MONTH}"
+
+
+def _up(root: Path, *, now: float = _NOW, keep: str = "400d", is_dry: bool = False) -> Upkeep:
+    return keep_up(root, keep_s=parse_keep(keep), now=now, is_dry=is_dry)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A ledger with one cluster, as it was in September."""
+    made = tmp_path / "ledger"
+    initialised(made, ["c1"], "", now=AT, is_dry=False)
+    return made
+
+
+def _old(path: Path, at: float = AT + 1000) -> Path:
+    os.utime(path, (at, at))
+    return path
+
+
+def _names(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.name.startswith("."))
+
+
+def _seen(history: SiteHistory) -> Sequence[object]:
+    return [(each.job, each.incidents, each.use, each.owner, each.is_trusted) for each in history.jobs]
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_ledger_is_open_to_all_and_nobody_removes_what_is_anothers(root: Path) -> None:
+    """Sticky folders for this month and the next; the key for a group alone."""
+    assert _names(root) == ["c1", "c1/2026-09", "c1/2026-10"]
+    for name in ("", "c1", "c1/2026-09"):
+        assert (root / name).stat().st_mode & 0o7777 == 0o1777
+    key = root / PSEUDONYM_KEY
+    assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o640, 32)
+
+
+def test_a_ledger_that_is_there_is_made_right_and_keeps_its_key(root: Path) -> None:
+    """Asked for again, with one more cluster."""
+    key = (root / PSEUDONYM_KEY).read_bytes()
+    (root / "c1").chmod(0o777)
+    assert initialised(root, ["c1", "c2"], "", now=AT, is_dry=False) == [
+        str(root / name) for name in ("c2", "c2/2026-09", "c2/2026-10")
+    ]
+    assert (root / "c1").stat().st_mode & 0o7777 == 0o1777
+    assert (root / PSEUDONYM_KEY).read_bytes() == key
+
+
+def test_a_folder_with_other_things_is_not_opened_to_everybody(tmp_path: Path) -> None:
+    """`supervise ledger init /home` as root would be a disaster."""
+    (tmp_path / "alice").mkdir()
+    tmp_path.chmod(0o755)
+    with pytest.raises(UsageError, match="not empty and no ledger"):
+        initialised(tmp_path, [], "", now=AT, is_dry=False)
+    assert tmp_path.stat().st_mode & 0o7777 == 0o755
+
+
+@as_root
+def test_a_clusters_folder_that_a_user_has_made_is_not_taken_over(root: Path) -> None:
+    """What lies in it already is his doing."""
+    (root / "c2").mkdir()
+    os.chown(root / "c2", BOB, -1)
+    with pytest.raises(UsageError, match="c2 cannot be made: belongs to another user"):
+        initialised(root, ["c2"], "", now=AT, is_dry=False)
+
+
+def test_a_group_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """Before anything is made."""
+    with pytest.raises(UsageError, match="no such group"):
+        initialised(tmp_path / "new", [], "no-such-group", now=AT, is_dry=False)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_dry_run_makes_nothing(tmp_path: Path) -> None:
+    """And names what it would make."""
+    new = tmp_path / "new"
+    assert initialised(new, ["c1"], "", now=AT, is_dry=True) == [
+        str(new / name) for name in ("", "c1", "c1/2026-09", "c1/2026-10")
+    ]
+    assert not new.exists()
+
+
+def test_months_are_made_ahead(root: Path) -> None:
+    """So that the first job of a month finds a folder that no user owns."""
+    assert sorted(_up(root).made) == ["c1/2026-12", "c1/2027-01"]
+    assert (root / "c1/2027-01").stat().st_mode & 0o7777 == 0o1777
+    assert not _up(root).made
+
+
+@as_root
+def test_a_month_that_a_user_has_made_is_told(root: Path) -> None:
+    """It is left as it is: jobs pass it by, and a reader reads it."""
+    lay(root, f"{_HERE}/1-a.jsonl", job(1), owner=ALICE)
+    os.chown(root / _HERE, BOB, -1)
+    _old(root / f"{_HERE}/1-a.jsonl")
+    done = _up(root)
+    assert (root / f"{_HERE}/1-a.jsonl").exists()
+    assert done.problems.all() == (f"{_HERE}: belongs to another user than the ledger does: left as it is",)
+
+
+# --- what is too old --------------------------------------------------------------------------------------------------
+
+
+def test_months_go_when_they_are_too_old(root: Path) -> None:
+    """As file, as folder, and loose files by their last change; counted from the month's end."""
+    lay(root, "c1/2025-01.jsonl", job(1))
+    lay(root, "c1/2025-02/2-a.jsonl", job(2))
+    _old(lay(root, "c1/3-a.jsonl", job(3)), _NOW - 401 * _DAY_S)
+    _old(lay(root, "4-a.jsonl", job(4)), _NOW - 401 * _DAY_S)
+    kept = lay(root, "c1/2026-01.jsonl", job(5))
+    assert sorted(_up(root).removed) == ["4-a.jsonl", "c1/2025-01.jsonl", "c1/2025-02", "c1/3-a.jsonl"]
+    assert kept.exists()
+    assert not (root / "c1/2025-02").exists()
+    assert "c1/2026-01.jsonl" in _up(root, keep="60d").removed
+
+
+def test_a_dry_run_does_nothing(root: Path) -> None:
+    """And says the same as the run that follows."""
+    _old(lay(root, f"{_HERE}/1-a.jsonl", job(1)))
+    lay(root, "c1/2025-02/2-a.jsonl", job(2))
+    before = _names(root)
+    dry = _up(root, is_dry=True)
+    assert _names(root) == before
+    done = _up(root)
+    assert (sorted(dry.made), dry.compacted, dry.removed) == (sorted(done.made), done.compacted, done.removed)
+
+
+@as_root
+def test_what_runs_as_root_follows_nothing(root: Path, tmp_path: Path) -> None:
+    """Links in place of clusters, of months and inside of old months lead nowhere."""
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    lay(precious, "2025-02/1-a.jsonl", job(1))
+    (root / "c2").symlink_to(precious)
+    (root / "c1/2025-02").symlink_to(precious / "2025-02")
+    (root / "c1/2025-03").mkdir()
+    (root / "c1/2025-03/inner").symlink_to(precious)
+    (root / "c1/2026-08").symlink_to(precious / "2025-02")
+    done = _up(root)
+    assert (precious / "2025-02/1-a.jsonl").exists()
+    assert "c1/2025-03" in done.removed
+    assert any("c2" in text for text in done.problems.all())
+
+
+@as_root
+def test_a_clusters_folder_of_a_user_is_left_alone(root: Path) -> None:
+    """Whatever lies in there is his."""
+    path = lay(root, "c9/2025-02/1-a.jsonl", job(1), owner=BOB)
+    os.chown(root / "c9", BOB, -1)
+    assert _up(root).clusters == 1
+    assert path.exists()
+
+
+@as_root
+def test_what_root_makes_belongs_to_the_ledgers_owner(root: Path) -> None:
+    """A service user's ledger, kept up by root."""
+    for path in (root, *root.rglob("*")):
+        os.chown(path, ALICE, -1)
+    _old(lay(root, f"{_HERE}/1-a.jsonl", job(1, user=str(BOB)), owner=BOB))
+    _up(root)
+    assert {path.stat().st_uid for path in root.rglob("*")} == {ALICE}
+    (found,) = read_site(root).jobs
+    assert (found.owner, found.is_trusted) == (str(BOB), True)
+
+
+@as_root
+def test_only_its_owner_keeps_it_up(root: Path) -> None:
+    """Others are told who it is."""
+    open_to_all(root)
+    with as_user(BOB), pytest.raises(UsageError, match="belongs to root"):
+        _up(root)
+
+
+@pytest.mark.parametrize("text", ["", "400", "0d", "-1d", "1y", "d", "9999999d"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    """Nothing is removed by a guess."""
+    with pytest.raises(UsageError, match="number of days"):
+        parse_keep(text)
+
+
+def test_a_ledger_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """With the setting to look at."""
+    with pytest.raises(UsageError, match="SUPERVISE_LEDGER"):
+        _up(tmp_path / "none")
