@@ -42,5 +42,9 @@ class CheckpointsUnreadable(SuperviseError):
     """The checkpoint folder or store gave no trustworthy answer. Never to be read as "there is none"."""
 
 
+class NotifyFailed(SuperviseError):
+    """A person could not be told. It is logged and never tried again: the next message may get through."""
+
+
 class PayloadRefused(SuperviseError, ValueError):
     """A message or file does not have the shape it must have. It is counted and dropped."""

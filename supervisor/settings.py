@@ -78,3 +78,12 @@ class Settings(Fact, frozen=True, kw_only=True):
     """Partitions whose jobs are left out of the ledger, with commas between them."""
     ledger_keep: str = "400d"
     """How long the ledger keeps a month; `supervise ledger upkeep` removes what is older."""
+    notify: str = ""
+    """Where a person is told of this run: URLs with blanks between them, such as `mailto:me@site https://host/hook`."""
+    notify_on: Literal["stopped", "interrupted", "all"] = "stopped"
+    """What is told: that the run has stopped or failed; also each interruption; also that it has ended well."""
+    off: bool = False
+    """The emergency off-switch: `supervise sbatch` and `supervise run` hand over what they got and do nothing more.
+
+    The file /etc/supervise/off does the same and is stronger than every setting. Jobs that are in already go on.
+    """

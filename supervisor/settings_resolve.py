@@ -25,6 +25,8 @@ _AT_LEAST: Final[Mapping[str, float]] = {name: 0.0 for name, kind in _FIELDS.ite
 # A deadline of nothing would give up before it begins.
 _ABOVE_ZERO: Final = frozenset(name for name in _FIELDS if name.endswith("_deadline_s")) - {"ranks_deadline_s"}
 _SHARES: Final = frozenset({"max_lost_share"})
+_URLS: Final = frozenset({"notify"})
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _HELP: Final = "(see supervise --help)"
 
 
@@ -65,11 +67,30 @@ def resolve(given: Iterable[Given]) -> Resolved:
 
 
 def from_files(env: Mapping[str, str]) -> list[Given]:
-    """The values of the site's file and the user's (`SUPERVISE_CONFIG` names another than ~/.config/supervise)."""
-    own = env.get("SUPERVISE_CONFIG")
+    """The values of the site's file and the user's."""
+    return [*from_site_file(), *from_user_file(env)]
+
+
+def from_site_file() -> list[Given]:
+    """What the admins have set."""
+    return list(_from_file(SITE_FILE))
+
+
+def user_file(env: Mapping[str, str]) -> Path:
+    """Where the user's file is, or would be (`SUPERVISE_CONFIG` names another than ~/.config/supervise)."""
     home = env.get("XDG_CONFIG_HOME") or f"{env.get('HOME', '/nonexistent')}/.config"
-    user = Path(own) if own else Path(home) / "supervise/config.toml"
-    return [*_from_file(SITE_FILE, must_exist=False), *_from_file(user, must_exist=bool(own))]
+    return Path(env.get("SUPERVISE_CONFIG") or f"{home}/supervise/config.toml")
+
+
+def from_user_file(env: Mapping[str, str]) -> list[Given]:
+    """What the user has set for all runs."""
+    named = env.get("SUPERVISE_CONFIG")
+    return list(_from_file(user_file(env), named=f"SUPERVISE_CONFIG={named}" if named else ""))
+
+
+def from_named_file(path: Path) -> list[Given]:
+    """The values of any file. Raises `UsageError` where it cannot be read."""
+    return list(_from_file(path, named=str(path)))
 
 
 def from_environment(env: Mapping[str, str]) -> list[Given]:
@@ -111,25 +132,39 @@ def _converted(item: Given) -> Any:
     try:
         value = msgspec.convert(item.value, _FIELDS[item.name], strict=False)
     except msgspec.ValidationError as exc:
-        raise _Complaint(_allowed(item.name)) from exc
+        raise _Complaint(allowed(item.name)) from exc
     least = _AT_LEAST.get(item.name)
     is_in_range = least is None or least <= value < float("inf")
     if not is_in_range or (item.name in _ABOVE_ZERO and value == 0) or (item.name in _SHARES and value > 1):
-        raise _Complaint(_allowed(item.name))
+        raise _Complaint(allowed(item.name))
+    if item.name in _URLS and not all(map(_URL.fullmatch, value.split())):
+        raise _Complaint(allowed(item.name))
     return value
 
 
-def _allowed(name: str) -> str:
-    """What a person may write."""
+def allowed(name: str) -> str:
+    """What a person may write as the value of this setting."""
     kind = _FIELDS[name]
     if get_origin(kind) is Literal:
         return f"one of: {', '.join(get_args(kind))}"
     if name in _SHARES:
         return "a share from 0 to 1, such as 0.1"
+    if name in _URLS:
+        return "URLs such as mailto:me@site or https://host/path, with blanks between them"
     if kind is str:
         return "a text in quotes"
+    if kind is bool:
+        return "true or false"
     least = "more than 0" if name in _ABOVE_ZERO else "0 or more"
     return f"a whole number, {least}" if kind is int else f"a number of seconds, {least}"
+
+
+def limits(name: str) -> dict[str, float]:
+    """The range of a number in the words of JSON Schema; empty for everything else."""
+    if name in _ABOVE_ZERO:
+        return {"exclusiveMinimum": 0.0}
+    least = {"minimum": _AT_LEAST[name]} if name in _AT_LEAST else {}
+    return {**least, "maximum": 1.0} if name in _SHARES else least
 
 
 def _unknown(item: Given) -> str:
@@ -143,14 +178,14 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _from_file(path: Path, *, must_exist: bool) -> Iterator[Given]:
-    """Raises `UsageError` for a file that is no TOML, or is named but cannot be read."""
+def _from_file(path: Path, *, named: str = "") -> Iterator[Given]:
+    """Raises `UsageError` for a file that is no TOML, or is `named` by somebody but cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
         read = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as exc:
-        if must_exist:
-            raise UsageError(f"SUPERVISE_CONFIG={path} cannot be read: {exc.strerror}") from exc
+        if named:
+            raise UsageError(f"{named} cannot be read: {exc.strerror}") from exc
         return
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
         raise UsageError(f"{path} cannot be read: {exc}") from exc

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_on_cluster = item.get_closest_marker("cluster") is not None
         if is_on_cluster:
             item.add_marker(pytest.mark.flaky(reruns=_RETRIES, reruns_delay=1))
-        elif item.path.parent.name in _PROCESSES:
+        elif item.path.parent.name in _PROCESSES or item.get_closest_marker("browser") is not None:
             item.add_marker(pytest.mark.flaky(reruns=_PROCESS_RETRIES))
         if is_on_cluster and not can_run:
             item.add_marker(pytest.mark.skip(reason="needs root on Debian to bring up a real Slurm"))

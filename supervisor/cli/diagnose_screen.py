@@ -15,7 +15,7 @@ _WIDTH: Final = 140
 _NODES: Final = 4
 _EXCLUDED: Final = 16
 _PATH: Final = 4096
-_GUESS_BELOW: Final = 0.45
+_GUESS_BELOW: Final = 0.5
 """Below this the engine blames no node either."""
 _ASK_SLURM: Final = "`sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,NodeList` says how Slurm saw it end"
 _RERUN: Final = {

@@ -8,7 +8,10 @@ class ExitCode(IntEnum):
 
     OK = 0
     FAILED = 1
-    """It was tried and did not work; the message says what to do. `replay`: at least one verdict differs."""
+    """It was tried and did not work; the message says what to do.
+
+    `replay`: at least one verdict differs. `doctor`: jobs cannot be supervised here.
+    """
     USAGE = 2
     """What was asked for cannot be done as written."""
     UNKNOWN = 3

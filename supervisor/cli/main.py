@@ -28,6 +28,11 @@ COMMANDS: Final = {
     "hook": ("hook", "for Slurm's prolog, epilog and health check, as root: see docs/hooks.md"),
     "ledger": ("ledger", "make or keep up the site's ledger: supervise ledger init /srv/supervise --cluster c1"),
     "config": ("config", "the settings and where each comes from: supervise config --explain spares"),
+    "nodes": ("nodes", "which nodes interrupt jobs more than chance explains: supervise nodes --since 14d"),
+    "node": ("node", "what is known of one node, and what would drain it: supervise node gpu017"),
+    "ticket": ("ticket", "text for the vendor of a node: supervise ticket gpu017 > rma.txt"),
+    "gc": ("gc", "remove the folders of runs that are over for long: supervise gc --dry-run"),
+    "uninstall": ("uninstall", "what stays when the package goes: supervise uninstall --dry-run"),
     "feedback": ("feedback", "say what an interruption really was: supervise feedback 81234 --cause cuda_oom"),
 }
 """Command: module of `supervisor.cli`, one line of help."""

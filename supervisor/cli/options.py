@@ -40,6 +40,9 @@ SETTINGS: Final = (
     ("ledger_users", "name|pseudonym|none", "how the ledger names users; default name"),
     ("ledger_without", "P1,P2", "partitions whose jobs are left out of the ledger; default none"),
     ("ledger_keep", "DAYS", "how long the ledger keeps a month, for supervise ledger upkeep; default 400d"),
+    ("notify", "URLS", "who is told of this run: mailto:me@site, https://host/hook; default none"),
+    ("notify_on", "stopped|interrupted|all", "what is told; default stopped"),
+    ("off", "true|false", "hand over to plain sbatch, or run the command as it is; default false"),
 )
 """Setting, what its value looks like, one line of help."""
 QUIET_HELP: Final = "announce nothing; errors, and each decision about the job in its output, are still told"

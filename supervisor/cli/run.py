@@ -14,11 +14,13 @@ from typing import Any, Final
 import click
 import msgspec
 
+from supervisor.cli import off_switch
 from supervisor.cli.answer import json_answer
 from supervisor.cli.checkpoint_look import sentence_on, tell_checkpoints
 from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 from supervisor.cli.promise import promise
 from supervisor.cli.run_place import RunPlace, run_place, why_not_here
+from supervisor.cli.shown_value import shown
 from supervisor.cli.workdir import named_workdir
 from supervisor.errors import NoSuchRun, RunFolderUnusable, UsageError
 from supervisor.ledger.find_run import IndexLine, list_runs, note_run
@@ -80,6 +82,9 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
     env = os.environ
     if env.get("SUPERVISE_ATTEMPT"):
         return _leave_alone(given, words)
+    if off_place := off_switch.switched_off(env, given.settings):
+        off_switch.tell(given, off_place, words[0])
+        return 0 if given.dry_run else _become(words)
     hostname = platform.node() or "localhost"
     if why := why_not_here(env, hostname):
         raise UsageError(why)
@@ -203,4 +208,4 @@ def _as_json(run: RunFile, folder: Path, place: RunPlace) -> str:
 
 
 def _given_settings(run: RunFile) -> list[tuple[str, Any, str]]:
-    return [(name, getattr(run.settings, name), origin) for name, origin in run.settings_origin.items()]
+    return [(name, shown(name, getattr(run.settings, name)), origin) for name, origin in run.settings_origin.items()]

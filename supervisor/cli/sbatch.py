@@ -13,7 +13,7 @@ from typing import Final
 import click
 import msgspec
 
-from supervisor.cli import show_submission
+from supervisor.cli import off_switch, show_submission
 from supervisor.cli.checkpoint_look import tell_checkpoints
 from supervisor.cli.options import SETTINGS, GlobalOptions
 from supervisor.cli.sending import Sending
@@ -84,6 +84,8 @@ command: Final = _Verbatim(
 def submit(given: GlobalOptions, args: Sequence[str]) -> int:
     """Submit, and give sbatch's exit code. Raises `UsageError` before anything is sent."""
     env = os.environ
+    if place := off_switch.switched_off(env, given.settings):
+        return _stand_aside(given, args, Script(text=""), place)
     line = _split(args)
     script = _read_script(line, env)
     alone = why_sbatch_alone(line, script.text)
@@ -91,6 +93,13 @@ def submit(given: GlobalOptions, args: Sequence[str]) -> int:
         return _leave_to_sbatch(given, line, script, why=alone)
     request = Request(command=line, text=script.text, path=script.path, workdir=_workdir(env), env=env)
     resolved = _settings(given, request)
+    if resolved.settings.off:
+        return _stand_aside(given, args, script, resolved.origin["off"])
+    return _submit_supervised(given, request, resolved, script)
+
+
+def _submit_supervised(given: GlobalOptions, request: Request, resolved: Resolved, script: Script) -> int:
+    """All is known that the user wants."""
     try:
         submission = plan(request, resolved.settings, resolved.origin, _place(request))
     except RunFolderUnusable as exc:
@@ -196,6 +205,16 @@ def _place(request: Request) -> Place:
 def _show(given: GlobalOptions, submission: Submission, origin: Mapping[str, str]) -> None:
     shown = show_submission.as_json if given.json else show_submission.as_text
     click.echo(shown(submission, origin))
+
+
+def _stand_aside(given: GlobalOptions, args: Sequence[str], script: Script, place: str) -> int:
+    """The off-switch: nothing of the call is looked at or changed."""
+    submission = Submission(argv=tuple(args), reasons=(f"not supervised: switched off by {place}",))
+    if given.dry_run:
+        _show(given, submission, {})
+        return 0
+    off_switch.tell(given, place, "sbatch")
+    return _become_sbatch(submission, script)
 
 
 def _leave_to_sbatch(given: GlobalOptions, line: CommandLine, script: Script, *, why: str) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from supervisor.cli.answer import json_answer
+from supervisor.cli.shown_value import shown
 from supervisor.slurm.submission import Submission
 
 
@@ -43,4 +44,5 @@ def _conclusion(submission: Submission) -> str:
 def _settings(submission: Submission, origin: Mapping[str, str]) -> list[str]:
     if submission.run is None:
         return []
-    return [f"{name} = {getattr(submission.run.settings, name)} ({place})" for name, place in origin.items()]
+    settings = submission.run.settings
+    return [f"{name} = {shown(name, getattr(settings, name))} ({place})" for name, place in origin.items()]

@@ -18,6 +18,7 @@ from supervisor.daemon.clock import steady_clock
 from supervisor.daemon.driver import Driver
 from supervisor.daemon.hands.check import Checker
 from supervisor.daemon.hands.dispatch import Hands
+from supervisor.daemon.hands.notify import Teller
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.hands.site import site_hand
 from supervisor.daemon.history import Opening, opening
@@ -208,8 +209,10 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         )
         reporter = Reporter(world, parts, lambda: driver.state)
         driver.on_change = _each(reporter.changed, *([site.changed] if site else []))
-        if site is not None:
-            world.tell_site = site.incident
+        world.tell_site = site.incident if site else world.tell_site
+        teller = Teller(world, basics.settings.notify.split(), lambda: driver.state)
+        if basics.settings.notify:
+            world.tell_person = teller.tell
         world.post = driver.post
         eyes.hear_last_signal(world, lambda: driver.state.stage is Stage.FINISHED)
         for event in (*first_events(begins, report), *mailbox):
@@ -217,6 +220,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         machine = [
             group.create_task(driver.run(), name="machine"),
             group.create_task(driver.tick(), name="clock"),
+            group.create_task(teller.run(), name="notify"),
         ]
         tasks = [
             group.create_task(eyes.watch_agents(world, parts.agents), name="agents"),
@@ -240,8 +244,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         ]
         if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
             tasks.append(group.create_task(eyes.watch_steps(world), name="rank_lines"))
-        if site is not None:
-            tasks.append(group.create_task(site.run(), name="site"))
+        tasks += [group.create_task(site.run(), name="site")] if site else []
         await eyes.watch_keeper(world)
         for task in tasks:
             task.cancel()
@@ -250,6 +253,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
             await parts.end()
             # A person may still cancel the run while this job leaves.
             await hands.over()
+        await teller.leave()
         for task in machine:
             task.cancel()
     if site is not None:

@@ -10,7 +10,8 @@ from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.tail import Tail
 from supervisor.daemon.window import Window
 from supervisor.diagnose.scan.catalogue import Catalogue, catalogue
-from supervisor.diagnose.scan.lines import Hit, LineScanner
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import LineScanner
 from supervisor.model.ids import AttemptNo
 from supervisor.telemetry.aside import aside
 

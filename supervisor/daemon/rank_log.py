@@ -9,7 +9,8 @@ from typing import Final
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.diagnose.bundle import Log
-from supervisor.diagnose.scan.lines import Hit, LineScanner, shortened
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import LineScanner, shortened
 from supervisor.model.ids import AttemptNo, Rank
 
 _LABELLED: Final = re.compile(r" {0,7}(\d{1,7}): (.*)", re.DOTALL)

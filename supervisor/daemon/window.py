@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from supervisor.diagnose.scan.lines import Hit, shortened
+from supervisor.diagnose.scan.hit import Hit
+from supervisor.diagnose.scan.lines import shortened
 
 _UNBROKEN_BYTES: Final = 1 << 16
 """So much of a line is waited for; what a progress bar wrote before is dropped."""

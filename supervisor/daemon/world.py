@@ -9,6 +9,7 @@ import msgspec
 
 from supervisor.bus.protocol import HubLink
 from supervisor.core.events import Event
+from supervisor.core.instructions import Finish, KeepRecord
 from supervisor.daemon.answers import Answers
 from supervisor.daemon.clock import Clock
 from supervisor.daemon.keeper_link import KeeperLink
@@ -64,6 +65,8 @@ class World:
     """A successor may have been asked for before, with an answer that nobody heard."""
     tell_site: Callable[[IncidentRecord], None] = lambda _: None
     """An interruption goes to the site's ledger, where the site keeps one."""
+    tell_person: Callable[[KeepRecord | Finish], None] = lambda _: None
+    """An interruption or the end goes to those whom the user has named."""
     submitting: asyncio.Lock = field(default_factory=asyncio.Lock)
     successor: JobId | None = None
     """The job that goes on with the run, once sbatch has accepted it."""

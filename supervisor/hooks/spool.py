@@ -4,8 +4,9 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 
 import msgspec
@@ -117,12 +118,13 @@ class Spool:
 
 @contextmanager
 def opened(path: str, *, keep_bytes: int, owner: int = 0, dry_run: bool = False) -> Iterator[Spool]:
-    """The folder, made where it is missing; raises SpoolUnsafe or OSError. A dry run changes nothing in it."""
-    Path(path).mkdir(mode=0o700, exist_ok=True)
-    if wrong := trust.complaint(path, owner=owner):
-        raise SpoolUnsafe(wrong)
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    """The folder, made where it is missing; raises SpoolUnsafe or OSError. A dry run changes nothing, nor makes it."""
+    with ExitStack() as stack:
+        if dry_run and not Path(path).exists():
+            path = stack.enter_context(TemporaryDirectory(prefix="supervise-"))
+        Path(path).mkdir(mode=0o700, exist_ok=True)
+        if wrong := trust.complaint(path, owner=owner):
+            raise SpoolUnsafe(wrong)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        stack.callback(os.close, folder)
         yield Spool(folder, keep_bytes, dry_run=dry_run)
-    finally:
-        os.close(folder)

@@ -41,6 +41,16 @@ def node_time(node_seconds: float) -> str:
     return f"{node_seconds / _HOUR:,.1f} node-h"
 
 
+def size(number: int) -> str:
+    """`0 B`, `640 kB`, `12.1 MB`, `3.4 GB`."""
+    if number < 1000:  # noqa: PLR2004  # the unit
+        return f"{number} B"
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if number >= of:
+            return f"{number / of:.1f} {unit}"
+    return f"{number / 1e3:.0f} kB"
+
+
 def count(number: int, thing: str) -> str:
     """`no interruptions`, `1 interruption`, `2 interruptions`."""
     return f"{number or 'no'} {thing}{'s' * (number != 1)}"

@@ -28,7 +28,7 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "software/cuda_oom on rank 37, node not to blame (confidence 0.93). "
+        "software/cuda_oom on rank 37, node not to blame (confidence 0.96). "
         "A rerun without a change will fail the same way."
     )
     assert lines[1] == f"  from       {log}"
@@ -42,17 +42,17 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     [
         (
             "srun: error: Node failure on gpu009",
-            f"hardware/node_unreachable on gpu009, which should leave the job (confidence 0.93). {_WITHOUT_IT}",
+            f"hardware/node_unreachable on gpu009, which should leave the job (confidence 0.96). {_WITHOUT_IT}",
             "`sbatch --exclude=gpu009`, and tell the administrators",
         ),
         (
             "slurmstepd: error: *** JOB 7 ON gpu001 CANCELLED AT 2026-11-30T23:00:02 DUE TO TIME LIMIT ***",
-            "planned/walltime (confidence 0.97). Not a fault: submit it again to go on.",
+            "planned/walltime (confidence 0.98). Not a fault: submit it again to go on.",
             "submit it again to go on from its newest checkpoint, or ask for more time (`--time`)",
         ),
         (
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
-            "data/checkpoint_corrupt (confidence 0.90). A rerun from an older checkpoint can succeed.",
+            "data/checkpoint_corrupt (confidence 0.95). A rerun from an older checkpoint can succeed.",
             "resume from the checkpoint before; --checkpoint finds the newest whole one by itself",
         ),
         (
@@ -61,8 +61,8 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
             f"read the end of the log; {_ASK_SLURM}",
         ),
         (
-            "Nov 30 02:14:11 gpu017 kernel: NVRM: Xid (PCI:0000:9d:00): 79, pid=4412, GPU has fallen off the bus.",
-            "hardware/gpu_lost (confidence 0.97). A rerun on other nodes can succeed.",
+            "[ 8112.044172] NVRM: Xid (PCI:0000:9d:00): 79, pid=4412, GPU has fallen off the bus.",
+            "hardware/gpu_lost (confidence 0.98). A rerun on other nodes can succeed.",
             "find the node: `sacct -j JOBID -o JobID,State,NodeList`; `sbatch --exclude` leaves it out",
         ),
         (

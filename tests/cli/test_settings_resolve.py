@@ -73,6 +73,8 @@ def test_an_empty_variable_is_not_set() -> None:
         ("max_lost_share", "1.1", "a share from 0 to 1, such as 0.1"),
         ("slurm_deadline_s", "0", "a number of seconds, more than 0"),
         ("checkpoint", 7, "a text in quotes"),
+        ("off", "maybe", "true or false"),
+        ("notify", "me@site", "URLs such as mailto:me@site or https://host/path, with blanks between them"),
         ("no_such", "1", "there is no such setting"),
         ("max_restart", "1", "there is no such setting; did you mean max_restarts?"),
     ],
@@ -154,5 +156,6 @@ def test_each_setting_has_its_option_and_no_option_lacks_one() -> None:
 def test_the_help_of_an_option_ends_with_its_default(name: str, text: str) -> None:
     """What happens without the option."""
     default = getattr(Settings(), name)
-    shown = f"{default:g}" if isinstance(default, int | float) else default or "none"
+    is_number = isinstance(default, int | float) and not isinstance(default, bool)
+    shown = f"{default:g}" if is_number else str(default).lower() or "none"
     assert text.endswith(f"; default {shown}")

@@ -1,4 +1,4 @@
-"""`why`, `status`, `list` and `report` as a user and a script see them."""
+"""`why`, `status` and `list` as a user and a script see them."""
 
 import json
 import os
@@ -73,11 +73,6 @@ def test_a_folder_that_is_no_runs_is_told(work: Path) -> None:
         _run(why.command, ".")
     with pytest.raises(NoSuchRun, match="no run or job '' is known"):
         _run(why.command, "")
-
-
-def test_a_report_on_nothing_says_so(work: Path) -> None:
-    """That is not the same as that all went well."""
-    assert _run(report.command).stdout == "Nothing to report: no runs are known here.\n"
 
 
 def test_slurm_is_asked_for_a_job_of_another_folder(
@@ -240,25 +235,6 @@ def test_a_long_list_is_cut(base: Path) -> None:
     assert len(_run(list_runs.command, "--all").stdout.splitlines()) == 34
 
 
-def test_a_report_of_a_time(base: Path) -> None:
-    """`--since` takes a span or a date."""
-    now = time.time()
-    records = makers.lost_node(opened_at=now - 3600)
-    makers.make(base / "llama-abc12", records, run=makers.run_file(created_at=now - 7200), status=makers.status())
-    everything = _json(report.command)
-    assert (everything["interruptions"], everything["recovery_s"]) == (1, {"median": 1.8, "max": 1.8})
-    assert _run(report.command).stdout.startswith("OK: 1 interruption in 1 run, all handled without a person.\n")
-    for since, number in (("2h", 1), ("30m", 0), ("2020-01-01", 1), ("2999-01-01T12:00", 0)):
-        assert _json(report.command, "--since", since)["interruptions"] == number
-
-
-def test_a_time_that_is_none_is_refused(work: Path) -> None:
-    """With the forms that there are."""
-    result = _run(report.command, "--since", "yesterday")
-    assert result.exit_code == 2
-    assert "write 7d, 12h, 90m or a date" in result.stderr
-
-
 def test_a_real_process_answers_without_slurm_and_asyncio(living: Path, tmp_path: Path) -> None:
     """`why` must be there at once, also on a laptop: nothing heavy is loaded."""
     code = (
@@ -283,11 +259,12 @@ def test_a_real_process_says_not_found_by_its_exit_code(work: Path) -> None:
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
 def test_an_answer_for_a_ticket_holds_no_secret(base: Path, arguments: tuple[str, ...]) -> None:
     """`why` and `report` with `--redact`; the owner's own screen stays whole."""
-    record = makers.lost_node()
+    record = makers.lost_node(opened_at=time.time() - 300, action="stop")
     said = Evidence(source="job.log:1", role="root", signature="x", text="login with --password swordfish")
     verdict = msgspec.structs.replace(record.verdict, summary="no answer to token=abcd1234", evidence=(said,))
     record = msgspec.structs.replace(record, verdict=verdict, action_text="see https://me:hunter2@x.example")
-    makers.make(base / "llama-abc12", record, status=makers.status(updated_at=time.time()))
+    run = makers.run_file(created_at=time.time() - 600)
+    makers.make(base / "llama-abc12", record, run=run, status=makers.status(updated_at=time.time()))
     whole = _run(why.command, *arguments, "17").stdout
     assert all(secret in whole for secret in ("swordfish", "abcd1234", "hunter2"))
     for command, name in ((why.command, ("17",)), (report.command, ())):

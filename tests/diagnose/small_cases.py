@@ -7,6 +7,7 @@ from tests.diagnose.small_machines import SMALL_MACHINES
 
 _TRAIN: Final = "[rank{rank}]: 2026-03-01 10:00:{second:02d} step {step} loss 2.1\n"
 _STEPS: Final = "".join(_TRAIN.format(rank=0, second=n, step=100 + n) for n in range(3))
+_NO_FILE: Final = "FileNotFoundError: [Errno 2] No such file or directory: '{}'\n"
 _CUDA: Final = "RuntimeError: CUDA error: {what}\n"
 
 _BEATS: Final = (
@@ -29,13 +30,20 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             ),
         },
     ),
-    "a crash after SIGTERM": (
-        "cuda_oom",
+    "no memory for a last checkpoint after SIGTERM": (
+        "python_exception",
         {
-            "ranks/0.log": "2026-03-01 10:00:01 step 1 loss 2\n"
-            "2026-03-01 10:00:05 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n",
+            "ranks/0.log": "2026-03-01 10:00:01 step 1 loss 2\n2026-03-01 10:00:05 KeyError: 'loss_mask'\n",
             "ranks/1.log": "2026-03-01 10:00:01 step 1 loss 2\n2026-03-01 10:00:06 Received SIGTERM: 15\n"
-            "2026-03-01 10:00:07 RuntimeError: CUDA error: an illegal memory access was encountered\n",
+            "2026-03-01 10:00:07 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n",
+        },
+    ),
+    "each node has only its own shards": (
+        "checkpoint_not_shared",
+        {
+            "job.json": '{"nodes": ["n1", "n2"], "ranks": {"0": {"node": "n1"}, "1": {"node": "n2"}}}',
+            "ranks/0.log": _NO_FILE.format("/data/nvme0/ckpt/__1_0.distcp"),
+            "ranks/1.log": _NO_FILE.format("/data/nvme0/ckpt/__0_0.distcp"),
         },
     ),
     "three nodes of one rack at once": (

@@ -33,6 +33,17 @@ _COMPLAINT: Final = (
 )
 
 DATA_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "a key that the training script's own collate does not find": (
+        "python_exception",
+        {
+            "ranks/0.log": _steps(0),
+            "ranks/1.log": _steps(1)
+            + "[rank1]: Traceback (most recent call last):\n"
+            + '[rank1]:   File "/w/train.py", line 260, in main\n'
+            + '[rank1]:   File "/w/train.py", line 150, in collate\n'
+            + "[rank1]: KeyError: 'loss_mask'\n",
+        },
+    ),
     "a record without its caption on one rank in the middle of a run": (
         "malformed_record",
         {

@@ -54,7 +54,7 @@ def _texts_of_code() -> set[str]:
 def test_each_setting_is_told_with_its_default() -> None:
     """In the order of the code; an invented setting or a stale default is a promise that nobody keeps."""
     told = [(name.strip("`"), default.strip("`")) for name, default, _ in rows(section(_PAGE, "Settings"))]
-    assert told == [(name, "none" if default == "" else str(default)) for name, default in _SETTINGS.items()]
+    assert told == [(name, "none" if default == "" else str(default).lower()) for name, default in _SETTINGS.items()]
 
 
 def test_the_readme_tells_the_limits_of_a_run() -> None:

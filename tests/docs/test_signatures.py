@@ -71,6 +71,6 @@ def test_a_pattern_sees_the_line_as_it_was_written() -> None:
     assert shortened(line) == line
     assert shortened(f"10%\r{line}") == line
     before, after = "x" * LINE_CHARS, "y" * LINE_CHARS
-    (spot,) = catalogue().spots(f"{before}{_LITERAL}{after}".encode())
-    assert f"at most {len(before) - spot.start} bytes" in _TEXT
-    assert len(before) - len(_LITERAL) <= spot.end - spot.start <= len(before) + len(_LITERAL)
+    ((start, end, _),) = catalogue().spots(f"{before}{_LITERAL}{after}".encode())
+    assert f"at most {len(before) - start} bytes" in _TEXT
+    assert len(before) - len(_LITERAL) <= end - start <= len(before) + len(_LITERAL)

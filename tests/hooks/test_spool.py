@@ -113,8 +113,16 @@ def test_a_file_that_is_not_ours_alone_is_not_touched(place: Path, spool: Spool,
         spool.append(_record()) if name == "node.jsonl" else spool.load(name, Reading)
 
 
+def test_a_dry_run_makes_no_folder(place: Path) -> None:
+    """Not even the one that it would write into."""
+    with opened(str(place), keep_bytes=1000, owner=os.geteuid(), dry_run=True) as spool:
+        spool.append(_record())
+    assert not place.exists()
+
+
 def test_a_dry_run_writes_nothing(place: Path) -> None:
     """And reads what is there."""
+    place.mkdir(mode=0o700)
     with opened(str(place), keep_bytes=1000, owner=os.geteuid(), dry_run=True) as spool:
         spool.append(_record())
         spool.keep("job-1.json", reading())

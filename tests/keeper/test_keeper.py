@@ -266,7 +266,8 @@ def test_a_script_that_a_dead_supervisor_left_frozen_goes_on(bench: Bench) -> No
         "os.killpg(pid, signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     bench.script(f"echo $$ >{bench.folder}/pid; sleep 0.1; exit 14\n")
-    process = bench.start(ORPHANED_S=2.0)
+    # The next ones come long before the script goes on, so that this looks at it in time on any machine.
+    process = bench.start(ORPHANED_S=3.0, BACKOFF_S=(0.0, 0.05))
     pid = int(bench.wait_file("pid"))
     bench.pid_of(3)
     assert _is_stopped(pid), "a supervisor that comes back finds it as the one before has left it"

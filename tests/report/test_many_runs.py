@@ -1,19 +1,10 @@
-"""Lists and reports over many runs."""
+"""Lists of many runs."""
 
 from dataclasses import replace
 from pathlib import Path
 
-from supervisor.model.ids import IncidentNo, RunId
-from supervisor.model.verdict import Class, Verdict
-from supervisor.report.many_runs import (
-    list_conclusion,
-    list_text,
-    listed,
-    report_conclusion,
-    report_json,
-    report_of,
-    report_text,
-)
+from supervisor.model.ids import RunId
+from supervisor.report.many_runs import list_conclusion, list_text, listed
 from supervisor.report.unbegun import SlurmsWord
 from supervisor.report.view import RunView
 from tests.report.makers import NOW, ended, lost_node, own_bug, run_file, status, view
@@ -60,65 +51,3 @@ def test_an_empty_list_says_so() -> None:
     """And prints no table."""
     assert list_conclusion([]) == "No runs are known here."
     assert list_text([], now=NOW) == []
-
-
-def test_a_report_counts_interruptions_and_no_planned_ends(tmp_path: Path) -> None:
-    """The first line decides: not ok as long as a run waits for a person."""
-    report = report_of([_cancelled(tmp_path), _bad(tmp_path), _good(tmp_path)], since=None)
-    text, blockers = report_conclusion(report, NOW)
-    assert text == "NOT OK: 3 interruptions in 3 runs, 1 run needs a person (`supervise why` each): llama-abc12."
-    assert len(blockers) == 1
-    answer = report_json(report)
-    assert (answer["interruptions"], answer["planned"]) == (3, 1)
-    assert answer["classes"] == {"hardware": 2, "software": 1}
-    assert answer["causes"] == {"node_unreachable": 2, "cuda_oom": 1}
-
-
-def test_a_run_that_needs_a_person_twice_is_one_run(tmp_path: Path) -> None:
-    """The number and the names after it are of the same things."""
-    twice = view(tmp_path, own_bug(action="observe"), own_bug(incident=IncidentNo(3)), status=status())
-    text, blockers = report_conclusion(report_of([twice], since=None), NOW)
-    assert text.endswith("2 interruptions in 1 run, 1 run needs a person (`supervise why` each): llama-abc12.")
-    assert len(blockers) == 2
-
-
-def test_a_report_gives_median_and_maximum(tmp_path: Path) -> None:
-    """Of what is known: a stop has no recovery, and does not count as one of 0 s."""
-    answer = report_json(report_of([_bad(tmp_path), _good(tmp_path)], since=None))
-    assert answer["detection_s"] == {"median": 2.2, "max": 2.2}
-    assert answer["recovery_s"] == {"median": (1.8 + 4.0) / 2, "max": 4.0}
-    assert answer["isolation"] == {"node": 2, "rank": 1}
-
-
-def test_a_report_has_a_line_for_each_interruption(tmp_path: Path) -> None:
-    """With the three measures and what was done."""
-    lines = report_text(report_of([_good(tmp_path)], since=None), now=NOW)
-    assert lines[0].split() == ["hardware", "1", "60", "node-s", "node_unreachable", "1"]
-    assert lines[1] == "detection median 2.2 s, max 2.2 s   recovery median 1.8 s, max 1.8 s   isolated to node (1x)"
-    assert lines[-1].endswith(
-        "hardware/node_unreachable  node003  2.2 s     node      1.8 s      relaunch_on_spare",
-    )
-
-
-def test_handled_interruptions_are_ok(tmp_path: Path) -> None:
-    """Nothing for a person."""
-    report = report_of([_good(tmp_path)], since=None)
-    assert report_conclusion(report, NOW) == ("OK: 1 interruption in 1 run, all handled without a person.", [])
-
-
-def test_an_unknown_cause_is_not_ok(tmp_path: Path) -> None:
-    """The run went on, but somebody should look."""
-    verdict = Verdict(cls=Class.UNKNOWN, cause="unattributed", confidence=0.0, summary="")
-    report = report_of([view(tmp_path, lost_node(verdict=verdict), status=status())], since=None)
-    assert report_conclusion(report, NOW)[0].startswith("NOT OK: 1 interruption in 1 run")
-
-
-def test_since_leaves_out_what_is_older(tmp_path: Path) -> None:
-    """Incidents by their own time, runs by their last sign of life."""
-    late = lost_node(incident=IncidentNo(2), opened_at=NOW - 10)
-    run = run_file(run_id=RunId("long-ddddd"), created_at=NOW - 99_999)
-    report = report_of(
-        [_cancelled(tmp_path), view(tmp_path, lost_node(), late, run=run, status=status())], since=NOW - 60
-    )
-    assert (report.runs, [record.incident for record in report.records]) == (1, [2])
-    assert report_conclusion(report, NOW)[0].startswith("OK: 1 interruption in 1 run since ")

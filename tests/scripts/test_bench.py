@@ -5,7 +5,7 @@ import random
 from typing import Literal
 
 import pytest
-from bench.cli import chosen, needs_cluster
+from bench.cli import chosen, needs_cluster, needs_root
 from bench.floor import JobPair, floor_ratio, interval
 from bench.measure import Measure, header, paired_difference, paired_ratio, without
 from bench.ranks import launched_at
@@ -68,7 +68,18 @@ def test_a_group_stands_for_its_measures_and_nothing_is_measured_twice() -> None
 
 def test_without_names_all_is_measured() -> None:
     """What stands alone first: it is over soon."""
-    assert chosen([]) == ["beat", "command", "diagnose", "sbatch", "ranks", "agent", "steps", "recover"]
+    assert chosen([]) == [
+        "beat",
+        "command",
+        "diagnose",
+        "hook",
+        "report",
+        "sbatch",
+        "ranks",
+        "agent",
+        "steps",
+        "recover",
+    ]
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
@@ -81,6 +92,9 @@ def test_only_what_takes_place_on_slurm_needs_root() -> None:
     """The two others work for everybody."""
     assert not needs_cluster(["beat", "command"])
     assert needs_cluster(["beat", "steps"])
+    assert not needs_cluster(["hook"])
+    assert needs_root(["hook"])
+    assert not needs_root(["beat", "command", "diagnose"])
 
 
 def test_the_launch_of_a_job_is_found_to_the_millisecond() -> None:

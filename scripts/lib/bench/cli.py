@@ -20,7 +20,7 @@ from story.waiting import Late
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from bench import agents, beat, command, diagnose, hooks, ranks, recover, steps
+from bench import agents, beat, command, diagnose, hooks, ranks, recover, report, steps
 from bench.installed import Installed, installed
 from bench.measure import Measure, header
 from bench.place import Place
@@ -36,6 +36,7 @@ ALONE: dict[str, Callable[[Installed], Iterator[Measure]]] = {
     "command": command.help_and_size,
     "diagnose": diagnose.measures,
     "hook": hooks.measures,
+    "report": report.measures,
 }
 ON_CLUSTER = ("sbatch", "ranks", "agent", "steps", "recover")
 GROUPS = {"start": ("command", "sbatch", "ranks", "agent", "steps")}

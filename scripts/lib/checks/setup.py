@@ -22,6 +22,7 @@ TEST_PACKAGES = [
     "chromium",
     "gcc",
     "libc6-dev",
+    "systemd",
 ]
 
 

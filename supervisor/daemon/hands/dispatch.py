@@ -94,6 +94,7 @@ class Hands:
                 self._commenter.want(order.text)
             case KeepRecord():
                 keep(world, order)
+                world.tell_person(order)
             case LaunchAttempt():
                 launch(world, order)
                 recording = self._answered(remember(world, order), "remember")
@@ -148,6 +149,7 @@ class Hands:
             await finish(world, order, self._commenter, is_wanted=lambda: self._end is order)
         finally:
             if self._end is order:
+                world.tell_person(order)
                 self._is_over.set()
 
     async def _answered(self, deed: Coroutine[Any, Any, Event | None], name: str) -> None:

@@ -24,7 +24,7 @@ _TEXT_CHARS: Final = 80
 _AS_SURE: Final = 0.25
 """Findings of the same cause that are less sure by more than this blame nobody."""
 _WAITED: Final = "nccl_timeout_unattributed"
-_SURE_ENOUGH: Final = 0.45
+_SURE_ENOUGH: Final = 0.5
 """Below this confidence no node has to go."""
 
 

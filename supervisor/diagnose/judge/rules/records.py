@@ -43,6 +43,8 @@ _FILE: Final = re.compile(
 )
 _FOLDER: Final = re.compile(r"datasets?|data|dataio|dataloaders?|loaders|readers")
 _MAIN: Final = re.compile(r"(?:train|main|run|model|test|eval|launch|finetune|pretrain)\w{0,40}\.py")
+_OF_PROGRAM: Final = re.compile(r"\w{0,40}collate\w{0,40}|parse|(?:get|next|fetch)_batch(?:es)?")
+"""In the training script itself these put together what it made up: a key that is not there is its own slip."""
 _WRITES: Final = re.compile(
     r"\w{0,40}(?:write|save|dump|init|setup|config|main|forward|backward|build|download)\w{0,40}"
 )
@@ -136,7 +138,8 @@ def _is_reading(one: Finding, frames: _Lines) -> bool:
 
 def _is_reader(frame: Frame) -> bool:
     folder, _, name = frame.file.rpartition("/")
-    if _WRITES.fullmatch(frame.function):
+    is_programs_own = bool(_MAIN.fullmatch(name) and _OF_PROGRAM.fullmatch(frame.function))
+    if is_programs_own or _WRITES.fullmatch(frame.function):
         return False
     return bool(
         _FUNCTION.fullmatch(frame.function)

@@ -1,0 +1,1 @@
+"""The test job of `supervise doctor --job`: what it runs on the nodes, and what is made of its answers."""

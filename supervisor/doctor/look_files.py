@@ -1,0 +1,80 @@
+"""The files and folders of ours on this host, with owner and mode; nothing is opened."""
+
+import os
+import pwd
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from supervisor.doctor.look_own import HOOKS
+from supervisor.doctor.security import FileSeen
+from supervisor.hooks.settings import DEFAULT_PATH
+from supervisor.hooks.trust import complaint
+from supervisor.ledger.run_folder import base_folder
+from supervisor.settings_resolve import SITE_FILE
+
+_UNITS: Final = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+
+
+def look_files(workdir: Path, env: Mapping[str, str], ledger: str) -> tuple[FileSeen, ...]:
+    """Code, settings, run folders, index, ledger."""
+    home = env.get("HOME", "/nonexistent")
+    config = env.get("SUPERVISE_CONFIG") or f"{env.get('XDG_CONFIG_HOME') or f'{home}/.config'}/supervise/config.toml"
+    index = f"{env.get('XDG_STATE_HOME') or f'{home}/.local/state'}/supervise/runs.jsonl"
+    named = [
+        ("code", str(Path(__file__).parents[1])),
+        ("Python", sys.executable),
+        ("site's settings", str(SITE_FILE)),
+        ("your settings", config),
+        ("signatures", "/etc/supervise/packs.d"),
+        ("run folders", str(base_folder(workdir, env))),
+        ("index of runs", index),
+    ]
+    found = [_seen(what, path, os.geteuid()) for what, path in named]
+    if ledger:  # open to all on purpose: sticky folders, files of their writers
+        found.append(_seen("ledger", ledger, None))
+    return tuple(found)
+
+
+def look_root() -> tuple[FileSeen, ...]:
+    """What slurmd and systemd start as root, as far as it is installed here."""
+    units = [path for folder in _UNITS for path in sorted(Path(folder).glob("supervise*"))]
+    known = {os.path.realpath(path): str(path) for path in (*map(Path, (*HOOKS, DEFAULT_PATH)), *units)}
+    return tuple(
+        _seen("settings of the hooks" if path == DEFAULT_PATH else "started by root", path, 0)
+        for path in known.values()
+        if _is_ours(path)
+    )
+
+
+def _is_ours(path: str) -> bool:
+    if path == DEFAULT_PATH:
+        return Path(path).exists()
+    try:
+        return b"supervise" in Path(path).read_bytes()[:4096]
+    except OSError:
+        return False
+
+
+def _seen(what: str, path: str, owner: int | None) -> FileSeen:
+    """`owner` beside root may write it; None: it is not asked who may."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return FileSeen(what=what, path=path)
+    return FileSeen(
+        what=what,
+        path=path,
+        mode=stat.S_IMODE(found.st_mode),
+        owner=_name(found.st_uid),
+        distrust="" if owner is None else complaint(os.path.realpath(path), owner=owner),
+    )
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
