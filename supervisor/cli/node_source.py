@@ -15,6 +15,7 @@ from supervisor.cli.report_source import history_from_runs, history_from_sacct, 
 from supervisor.errors import UsageError
 from supervisor.ledger.site.history import SiteHistory
 from supervisor.model.node import NodeRecord
+from supervisor.redact.text import redacted
 from supervisor.report.fleet.model import Source
 from supervisor.report.nodes.make import nodes_report
 from supervisor.report.nodes.marks import newest
@@ -87,7 +88,7 @@ def look_at_nodes(ctx: click.Context, given: dict[str, Any]) -> Seen:
     files = NodeFiles(asked.ledger)
     records = tuple(files.records(asked.records))
     look = Look(since=since, until=until, returned=newest(files.marks(), until))
-    report = replace(nodes_report(history, records, look), until=now)
+    report = replace(nodes_report(history, records, look, redacted), until=now)
     _tell([*history.problems, *files.problems], report.untrusted)
     return Seen(report=report, records=records, look=look, source=source)
 

@@ -119,7 +119,7 @@ def test_an_option_that_is_named_exists(monkeypatch: pytest.MonkeyPatch) -> None
 def _known(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     known = _OTHERS | {f"--{name}" for name in standard_table().long}
     for command in (cli, *programs.commands().values()):
-        known |= {option for each in command.params for option in each.opts}
+        known |= {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
     parsers = [programs.example(name, [], monkeypatch) for name in programs.EXAMPLES]
     parsers += [
         programs.script(name, ["status"] if name == "testbed" else [], monkeypatch)

@@ -1,0 +1,74 @@
+"""What the hooks' records come to."""
+
+import pytest
+
+from supervisor.model.node import NodeRecord
+from supervisor.report.nodes.model import Look, Telemetry
+from supervisor.report.nodes.telemetry import by_node, weigh
+from tests.report.nodes.fleets import DAY_S, HOUR_S, LOOK, SINCE, UNTIL, record
+
+_AT = SINCE + 2 * DAY_S
+
+
+def _weighed(*records: NodeRecord) -> Telemetry:
+    return weigh(by_node(records, LOOK).get("n000", ()))
+
+
+def test_fatal_is_suspect_at_once() -> None:
+    """With rule, GPU, since when, how often; a check that found nothing later is told, and mends nothing."""
+    told = _weighed(
+        record(_AT, "fatal", "remap_failure", gpu="GPU-1", text="a row"),
+        record(_AT + 60, "fatal", "remap_failure", gpu="GPU-1", drain="suggested"),
+        record(_AT + 120),
+    )
+    assert (told.level, told.rule, told.gpu, told.since, told.times) == ("suspect", "remap_failure", "GPU-1", _AT, 2)
+    assert (told.ok_at, told.records, told.drain) == (_AT + 120, 3, "suggested")
+
+
+@pytest.mark.parametrize(
+    ("after", "rule", "uids", "level"),
+    [
+        (HOUR_S, "remap_pending", (7, 7), "suspect"),
+        (HOUR_S - 1, "remap_pending", (7, 8), "watch"),
+        (HOUR_S, "tmp_full", (7, 7), "watch"),
+        (HOUR_S, "tmp_full", (7, 8), "suspect"),
+        (HOUR_S, "xid_109", (None, None), "watch"),
+    ],
+)
+def test_what_comes_again_is_suspect(after: float, rule: str, uids: tuple[int | None, int | None], level: str) -> None:
+    """After an hour; what a user can bring about only where it comes again from another."""
+    told = _weighed(*(record(_AT + at * after, "suspect", rule, uid=uid) for at, uid in enumerate(uids)))
+    assert told.level == level
+    assert told.rule == rule
+
+
+def test_two_gpus_once_each_are_nothing_that_came_again() -> None:
+    """Each is one sign of its own."""
+    told = _weighed(*(record(_AT + gpu * DAY_S, "suspect", "remap_pending", gpu=f"GPU-{gpu}") for gpu in (1, 2)))
+    assert told.level == "watch"
+
+
+def test_what_is_only_watched_by_the_hooks_is_not_told() -> None:
+    """Each program fault leaves an Xid."""
+    assert _weighed(record(_AT, "watch", "xid_13")).level == "ok"
+    assert _weighed() == Telemetry()
+
+
+def test_records_count_within_the_window_and_after_a_repair() -> None:
+    """And under the name of a node."""
+    old, new = record(SINCE - 1, "fatal", "mce"), record(UNTIL, "fatal", "mce")
+    assert by_node([old, new, record(_AT, node="$(x)"), record(_AT, node="\x1b[2J")], LOOK) == {}
+    mended = Look(since=SINCE, until=UNTIL, returned={"n000": _AT + 1})
+    assert by_node([record(_AT, "fatal", "mce")], mended) == {}
+
+
+def test_a_record_that_is_read_twice_is_one() -> None:
+    """From the node and from the ledger."""
+    once = record(_AT, "fatal", "mce")
+    assert _weighed(once, once).times == 1
+
+
+def test_words_of_a_user_are_not_told() -> None:
+    """The name of a stray process is his; and nothing in a record steers a terminal."""
+    assert _weighed(record(_AT, "suspect", "stuck_process", text="evil name")).text == ""
+    assert _weighed(record(_AT, "fatal", "mce", text="a\x1b[2Jb`c`$d\n")).text == "a?[2Jb?c??d?"
