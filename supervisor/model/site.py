@@ -3,7 +3,9 @@
 No log text, no command line, no job name, no path: class, cause, node, GPU, times, who. `docs/ledger.md` describes it.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from supervisor.model.base import Fact
 from supervisor.model.ids import IncidentNo, JobId, NodeName
@@ -12,6 +14,13 @@ from supervisor.model.verdict import Class
 
 SCHEMA = 1
 """Of the lines below. A reader knows the two schemas before its own as well, and leaves out what is newer."""
+
+Schema = Annotated[int, Meta(ge=0, le=SCHEMA)]
+When = Annotated[float, Meta(ge=0, le=4.1e9)]
+"""Seconds since the epoch; 2099 at the latest. A reader refuses what cannot be: a forged number must not tip a mean."""
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Count = Annotated[int, Meta(ge=0, le=10**15)]
+Likelihood = Annotated[float, Meta(ge=0, le=1)]
 
 
 class SiteGpu(Fact, frozen=True, kw_only=True):
@@ -25,8 +34,8 @@ class SiteGpu(Fact, frozen=True, kw_only=True):
 class SiteJob(Fact, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     """The first line: the allocation, as it was when supervision began."""
 
-    schema: int = SCHEMA
-    at: float
+    schema: Schema = SCHEMA
+    at: When
     """When the job began, seconds since the epoch."""
     cluster: str = ""
     job: JobId
@@ -36,9 +45,9 @@ class SiteJob(Fact, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     """Name, pseudonym (`p-…`) or empty. The file's owner is what counts where the name is plain."""
     partition: str = ""
     nodes: tuple[NodeName, ...] = ()
-    gpus_per_node: int = 0
+    gpus_per_node: Count = 0
     """0: none, or not known."""
-    time_limit_s: float | None = None
+    time_limit_s: Amount | None = None
     version: str = ""
     """Of supervise."""
 
@@ -46,17 +55,17 @@ class SiteJob(Fact, frozen=True, kw_only=True, tag_field="kind", tag="job"):
 class SiteIncident(Fact, frozen=True, kw_only=True, tag_field="kind", tag="incident"):
     """One interruption; of several lines with the same number the last one counts."""
 
-    schema: int = SCHEMA
-    at: float
+    schema: Schema = SCHEMA
+    at: When
     """When it was opened."""
-    evidence_at: float
+    evidence_at: When
     job: JobId
     run: str
     incident: IncidentNo
     """Counts over the run."""
     cls: Class
     cause: str
-    confidence: float
+    confidence: Likelihood
     nodes: tuple[NodeName, ...] = ()
     """To blame, most likely first."""
     gpus: tuple[SiteGpu, ...] = ()
@@ -65,30 +74,30 @@ class SiteIncident(Fact, frozen=True, kw_only=True, tag_field="kind", tag="incid
     action: str
     """relaunch, relaunch_on_spare, relaunch_smaller, resubmit, requeue, stop, none or observe."""
     isolation: str = "job"
-    node_count: int = 0
+    node_count: Count = 0
     """Of the interrupted attempt."""
     split: Split = Split()
-    recovery_s: float | None = None
+    recovery_s: Amount | None = None
     """Verdict to ranks running."""
     steps_lost: int | None = None
-    lost_node_s: float = 0.0
+    lost_node_s: Amount = 0.0
     is_closed: bool = False
 
 
 class SiteUse(Fact, frozen=True, kw_only=True, tag_field="kind", tag="use"):
     """What the job has used so far; the last line counts. Written at the start, hourly and at the end."""
 
-    schema: int = SCHEMA
-    at: float
+    schema: Schema = SCHEMA
+    at: When
     job: JobId
     run: str
-    held_node_s: float
+    held_node_s: Amount
     """Node-seconds of the allocation, spares too."""
-    computing_node_s: float
+    computing_node_s: Amount
     """Of these, with ranks that made new steps: the numerator of ETTR."""
-    restarts: int = 0
+    restarts: Count = 0
     step: int | None = None
-    energy_j: float | None = None
+    energy_j: Amount | None = None
     """Of all GPUs, where it was read."""
     end: Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"] = ""
     """Empty: the job runs, or nobody could write its end."""
