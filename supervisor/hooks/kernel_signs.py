@@ -33,6 +33,8 @@ class KernelSign(Fact, frozen=True, kw_only=True):
 
 XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]{7,16})\): (\d{1,4})\b(.*)")
 _OOM: Final = re.compile(r"(?:Memory cgroup out of memory|Out of memory): Killed process \d+")
+_OF_PROCESS: Final = re.compile(r".{0,15}(?:\[\d+\][: ]|\(\d+\):| invoked oom-killer|: page allocation failure)")
+"""What the kernel says of a process begins with its name, which the process has chosen: it may look like anything."""
 _BY_XID: Final[dict[int, tuple[Level, str]]] = {
     **dict.fromkeys((46, 136, 143, 155, 156, 158), ("fatal", "gpu_unknown_failure")),
     48: ("fatal", "gpu_ecc_uncorrectable"),
@@ -95,6 +97,8 @@ def sign_of(line: KernelLine) -> KernelSign | None:
     if _OOM.match(line.text):
         text = "a process was killed for want of memory"
         return KernelSign(rule="oom_kill", level="watch", cause="host_oom", number=line.number, text=text)
+    if _OF_PROCESS.match(line.text):
+        return None
     for pattern, rule, level, cause in _SIGNS:
         if pattern.match(line.text):
             text = f"{rule.replace('_', ' ')} in the kernel log"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from supervisor.ledger.run_folder import RUN_FILE, discard_empty
 
+_LAST = ("status.json", RUN_FILE)
+"""What tells that the run is over, and that the folder is one of a run."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,14 +54,14 @@ def why_not_ours(folder: Path) -> str:
 
 
 def remove_run(folder: Path) -> None:
-    """Remove it; `run.json` last, so that what is left after a failure is still known as a run folder.
+    """Remove it; status and `run.json` last: what is left after a failure is still known as the folder of a run's end.
 
     Raises `OSError`. Never follows a link, not even one that takes a folder's place at this moment.
     """
     descriptor = os.open(folder, _FOLDER)
     try:
         names = os.listdir(descriptor)  # noqa: PTH208  # of what is open, whatever its path means by now
-        for name in sorted(names, key=lambda name: name == RUN_FILE):
+        for name in sorted(names, key=lambda name: _LAST.index(name) if name in _LAST else -1):
             if stat.S_ISDIR(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
                 shutil.rmtree(name, dir_fd=descriptor)
             else:

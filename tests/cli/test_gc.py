@@ -272,10 +272,13 @@ def test_a_removal_that_breaks_off_leaves_a_run_folder(
     def broken(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
+    (old / "zzz").mkdir()  # the status is gone before it in any order of names
+    age(old, 40)
     with monkeypatch.context() as patch:
         patch.setattr("shutil.rmtree", broken)
         assert type_in("gc").exit_code == 1
     assert (old / "run.json").exists()
+    assert (old / "status.json").exists()
     age(old, 40)
     type_in("gc")
     assert not old.exists()

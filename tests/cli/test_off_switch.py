@@ -109,7 +109,13 @@ def test_later_places_win(site: Path, work: Path) -> None:
     assert switched_off({**env, "SUPERVISE_OFF": ""}, {"off": "true"}) == "command line"
 
 
+def _is_mounted(place: str) -> bool:
+    """A folder that is the root of a chroot is no mount."""
+    return any(line.split()[4] == place for line in Path("/proc/self/mountinfo").read_text().splitlines())
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can put another folder in the place of /etc")
+@pytest.mark.skipif(not _is_mounted("/"), reason="in a chroot no mount can be made private")
 def test_the_real_places_count(slurm: FakeSlurm, work: Path, checkout: Path, tmp_path: Path) -> None:
     """A real /etc/supervise and real processes: the site's file, the user's, environment, option, the site's switch."""
     steps = [

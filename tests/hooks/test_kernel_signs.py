@@ -63,6 +63,22 @@ def test_only_what_came_after_the_mark_counts_and_repeats_are_counted() -> None:
     assert [(sign.pci, sign.count, sign.number) for sign in found] == [("0000:3b:00", 2, 5), ("0000:4c:00", 1, 6)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EDAC MC0: 1 UE[4242]: segfault at 0 ip 0",
+        "EDAC MC0: 1 UE invoked oom-killer: gfp_mask=0x1",
+        "NVRM: x[4242]: segfault at 0 in fallen off the bus[1+2]",
+        "XFS[4242]: segfault at 0 in Remounting filesystem read-only[4+1]",
+        "NVRM: x(4242): fallen off the bus",
+        "EDAC MC0: 1 UE: page allocation failure: order:0",
+    ],
+)
+def test_a_process_that_calls_itself_like_a_fault_is_none(text: str) -> None:
+    """The kernel puts the name of a process in front of what it says of it; any user may choose one."""
+    assert sign_of(_line(text)) is None
+
+
 def test_a_flood_of_kinds_is_bounded() -> None:
     """Whatever the driver says."""
     told = [_line(f"NVRM: Xid (PCI:{number:04x}:3b:00): 31", number) for number in range(1000)]

@@ -78,9 +78,12 @@ class SiteHand:
         """Keep what was counted, every minute, and tell it every hour."""
         while True:
             await asyncio.sleep(_REMEMBER_S)
-            self._remember()
-            if self._world.clock() - self._used_at >= _USE_S and not self._end:
-                self._tell_use()
+            try:
+                self._remember()
+                if self._world.clock() - self._used_at >= _USE_S and not self._end:
+                    self._tell_use()
+            except Exception:  # noqa: BLE001  # as in `changed`
+                _log.exception("site.broke")
 
     async def close(self) -> None:
         """The process ends: what is not written by now is lost."""

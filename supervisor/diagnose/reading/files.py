@@ -3,6 +3,7 @@
 import stat
 import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar, cast
 
@@ -109,13 +110,13 @@ def _unzstd(raw: IO[bytes], path: Path) -> Iterator[bytes]:
     opened, error = _zstd(path)
     try:
         file = opened(raw)
-        while data := file.read(_UNPACKED_BYTES):
+        while data := file.read1(_UNPACKED_BYTES):  # what there is: a longer read loses what comes before a damage
             yield data
     except (error, EOFError):
         return
 
 
-def _zstd(path: Path) -> tuple[Callable[[IO[bytes]], IO[bytes]], type[Exception]]:
+def _zstd(path: Path) -> tuple[Callable[[IO[bytes]], BufferedIOBase], type[Exception]]:
     """What reads such a file, and what it raises for a damaged one."""
     try:
         from compression import zstd  # Python 3.14 has it itself
@@ -130,4 +131,4 @@ def _zstd(path: Path) -> tuple[Callable[[IO[bytes]], IO[bytes]], type[Exception]
             f"{path} is compressed with Zstandard: pip install 'slurm-supervise[zstd]', or `zstd -d` it first"
         ) from exc
     engine: Any = zstandard.ZstdDecompressor()
-    return lambda raw: cast("IO[bytes]", engine.stream_reader(raw, read_across_frames=True)), zstandard.ZstdError
+    return lambda raw: cast("BufferedIOBase", engine.stream_reader(raw, read_across_frames=True)), zstandard.ZstdError

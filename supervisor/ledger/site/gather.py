@@ -175,7 +175,9 @@ class OneFile:
         for line in lines:  # a million times: the most frequent kind first, and no call for it
             if isinstance(line, SiteOwner):
                 self._owned_by(line.owner)
-                job = JobId("")
+                # Nothing of the section before may take in a line of this one, whatever that calls itself.
+                job, run, draft = JobId(""), "", _Draft()
+                incidents = draft.incidents
                 continue
             if line.job != job or line.run != run:
                 job, run = line.job, line.run

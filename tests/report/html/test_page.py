@@ -45,7 +45,8 @@ def test_the_conclusion_comes_first_then_what_blocks_then_figures(report: FleetR
     """The one heading of the first level is the conclusion itself."""
     tree = _tree(report)
     assert [_words(each) for each in tree.iter("h1")] == [report.conclusion]
-    text = _words(tree.find("body") or tree)
+    body = tree.find("body")
+    text = _words(tree if body is None else body)
     places = [text.index(each) for each in (report.conclusion, *report.blockers)]
     assert places == sorted(places)
     assert places[-1] < text.index("Interruptions")
