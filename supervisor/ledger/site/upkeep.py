@@ -144,6 +144,8 @@ class _Keeper:
             yield
         except OSError as exc:
             self._done.problems.add(f"{path}: {exc.strerror}: left as it is")
+        except RecursionError:  # of what removes folders: somebody has nested a thousand of them
+            self._done.problems.add(f"{path}: folders too deep: left as it is")
 
 
 def _end_of(month: str) -> float:

@@ -1,7 +1,8 @@
 """The first line: OK or NOT OK, what blocks, and which nodes to look at first. Pure.
 
 NOT OK is one of these, and nothing else: effective training time fell three windows in a row; a run waits for a
-person after a fault of the machine, or after one that nobody knows; in a user's own runs: any run waits.
+person after a fault of the machine, or after one that nobody knows; in a user's own runs: any run waits; more jobs
+cannot be believed than can.
 """
 
 from collections import Counter
@@ -40,12 +41,14 @@ def conclude(
     waiting: Sequence[Waiting],
     classes: Sequence[Row],
     look_first: Sequence[str],
+    jobs: int,
+    untrusted: int,
 ) -> Said:
-    """What there is to say. `scope`: `212 jobs`; empty: none are known."""
+    """What there is to say. `scope`: `212 jobs`; empty: none are known. `untrusted`: jobs that count in nothing."""
     mine = [one for one in waiting if source == "runs" or one.cls in _OF_SITE]
     what = "run" if source == "runs" else "job"
-    blockers = (*_trend(ettr, classes), *_stops(mine, source))
-    if not scope:
+    blockers = (*_trend(ettr, classes), *_stops(mine, source), *_doubts(untrusted, jobs))
+    if not scope and not blockers:
         return Said(is_ok=True, text=f"OK: nothing to report, no {what}s are known in this time.", blockers=())
     if blockers:
         look = f" Look at {names(look_first)} first." if look_first else ""
@@ -85,3 +88,11 @@ def _stops(mine: Sequence[Waiting], source: Source) -> tuple[str, ...]:
     look = "`supervise why` each: " if source == "runs" else ""
     who = [one.run if source == "runs" else f"job {one.job} ({one.cls}/{one.cause})" for one in mine]
     return (f"{many(len(mine), 'run')} {'needs' if len(mine) == 1 else 'need'} a person: {look}{names(who)}",)
+
+
+def _doubts(untrusted: int, jobs: int) -> tuple[str, ...]:
+    """A ledger whose owners do not agree with its names (a machine that knows no users, a forger) is not quiet."""
+    if untrusted <= jobs:
+        return ()
+    more = f" and {jobs:,} can" if jobs else ""
+    return (f"{many(untrusted, 'job')} cannot be believed{more}: owners of files do not agree with the names in them",)

@@ -58,6 +58,8 @@ def report(
         scope=_scope(tally, source),
         interruptions=number,
         handled=handled,
+        jobs=tally.jobs,
+        untrusted=tally.untrusted.total(),
         ettr=effective,
         waiting=waits,
         classes=of_class,

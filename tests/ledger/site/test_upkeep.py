@@ -1,6 +1,7 @@
 """What the ledger's owner does: ahead, together, away."""
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -144,6 +145,24 @@ def test_months_go_when_they_are_too_old(root: Path) -> None:
     assert kept.exists()
     assert not (root / "c1/2025-02").exists()
     assert "c1/2026-01.jsonl" in _up(root, keep="60d").removed
+
+
+def test_folders_nested_without_end_cost_only_themselves(root: Path) -> None:
+    """Whoever may write below a cluster may nest a thousand of them; the other months are kept up all the same."""
+    top = os.open(root / "c1", os.O_RDONLY | os.O_DIRECTORY)
+    os.mkdir("2025-01", dir_fd=top)
+    below = os.open("2025-01", os.O_RDONLY | os.O_DIRECTORY, dir_fd=top)
+    os.close(top)
+    for _ in range(1500):
+        os.mkdir("x", dir_fd=below)
+        inner = os.open("x", os.O_RDONLY | os.O_DIRECTORY, dir_fd=below)
+        os.close(below)
+        below = inner
+    os.close(below)
+    lay(root, "c1/2025-02.jsonl", job(1))
+    done = _up(root)
+    assert "c1/2025-02.jsonl" in done.removed
+    subprocess.run(["rm", "-rf", root / "c1/2025-01"], check=True, timeout=60)  # pytest's own removal would break
 
 
 def test_a_dry_run_does_nothing(root: Path) -> None:

@@ -180,6 +180,15 @@ def test_a_file_in_the_name_of_another_counts_in_nothing() -> None:
     assert made.untrusted == (("anna", 1),)
 
 
+def test_a_ledger_of_which_most_cannot_be_believed_is_not_quiet() -> None:
+    """A machine that knows no users must not make the page green."""
+    forged = history(incident(), is_trusted=False, job=JobId("7"))
+    made = report(forged)
+    assert made.conclusion.startswith("NOT OK: 1 job cannot be believed: ")
+    assert not made.is_ok
+    assert report(history(), forged).is_ok
+
+
 def test_a_run_that_was_taken_up_again_waits_for_nobody() -> None:
     """The newest job of the run tells."""
     stopped = history(incident(action="stop"), end="stopped", ended_at=NOW - DAY_S / 2, job=JobId("1"))
