@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from supervisor.ledger.find_run import index_path
+from supervisor.ledger.run_folder import FOLDER
 from supervisor.settings_resolve import user_file
 
 ROOT: Final = Path("/")
@@ -41,7 +42,10 @@ def of_user(env: Mapping[str, str], run_folders: Mapping[Path, int]) -> Iterator
     """What is the user's own; `run_folders`: folders of run folders, with how many lie in each."""
     for base, number in run_folders.items():
         what = f"{number} run folder{'s' * (number != 1)}, with what `supervise why` tells"
-        yield Thing(what=what, place=str(base), remove=(f"rm -r {shlex.quote(str(base))}",))
+        # SUPERVISE_HOME may be a folder with much else in it: only what is called as we do is ours as a whole.
+        place = shlex.quote(str(base))
+        remove = f"rm -r {place}" if base.name == FOLDER else f"supervise gc --older 1d {place}"
+        yield Thing(what=what, place=str(base), remove=(remove,))
     for what, path in (("your settings", user_file(env)), ("the list of your runs", index_path(env))):
         if path.exists():
             yield Thing(what=what, place=str(path), remove=(f"rm {shlex.quote(str(path))}",))

@@ -127,3 +127,9 @@ def test_runs_that_are_not_over_are_told_first(type_in: _Type, slurm: FakeSlurm,
 def test_our_own_hooks_are_known(checkout: Path, name: str) -> None:
     """As they are shipped."""
     assert installed._is_ours(checkout / "scripts/slurm" / name)
+
+
+def test_a_folder_that_is_not_called_ours_is_not_removed_as_a_whole(tmp_path: Path) -> None:
+    """SUPERVISE_HOME may be somebody's whole scratch."""
+    (thing, *_) = installed.of_user({"HOME": str(tmp_path)}, {tmp_path / "scratch": 2})
+    assert thing.remove == (f"supervise gc --older 1d {tmp_path / 'scratch'}",)

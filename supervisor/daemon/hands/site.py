@@ -25,6 +25,7 @@ from supervisor.model.ids import JobId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.site import SiteIncident, SiteJob, SiteUse
 from supervisor.settings import Settings
+from supervisor.telemetry.aside import aside
 from supervisor.version import VERSION
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -34,6 +35,7 @@ _REMEMBER_S = 60.0
 _USE_S = 3600.0
 _LEAVE_S = 0.5
 """For the last line: the keeper waits three seconds for all of us."""
+_READ_S = 3.0
 _End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
 _CANCELLED = frozenset({"user_cancel", "user_stop"})
 
@@ -155,7 +157,7 @@ async def site_hand(
     if not settings.ledger or not world.around.is_slurm or _is_left_out(settings, env.get("SLURM_JOB_PARTITION", "")):
         return None
     root = Path(world.run.workdir or "/") / settings.ledger
-    usage = await asyncio.to_thread(_known_usage, world, state) if is_takeover else None
+    usage = await _usage_so_far(world, state) if is_takeover else None
 
     def file(of: State) -> SiteFile:
         return SiteFile(root, _job(of, env, time_limit_s), users=settings.ledger_users)
@@ -182,6 +184,13 @@ def _job(state: State, env: Mapping[str, str], time_limit_s: float | None) -> Si
         time_limit_s=time_limit_s,
         version=VERSION,
     )
+
+
+async def _usage_so_far(world: World, state: State) -> Usage:
+    try:
+        return await aside(lambda: _known_usage(world, state), deadline_s=_READ_S, name="usage")
+    except TimeoutError:  # a run folder that hangs: the run goes on, and its use is counted from its beginning
+        return begun(state, state.started_at)
 
 
 def _known_usage(world: World, state: State) -> Usage:
