@@ -63,6 +63,13 @@ DATA_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             for n in range(4)
         },
     ),
+    "an actor that died tells of an end and not of its cause": (
+        "unattributed",
+        {
+            "ranks/0.log": _steps(0)
+            + "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n",
+        },
+    ),
     "a model that fails on one rank is no reader": (
         "python_exception",
         {

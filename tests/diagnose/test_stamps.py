@@ -103,10 +103,14 @@ def test_times_without_a_date(kind: str) -> None:
         "at 24:00:00 sharp",
         "at 10:60:00 sharp",
         "x" * 200 + " 2025-11-27 03:11:09",
+        "Timing for main: time 2025-08-17_18:21:42 on domain   2:    0.61180 elapsed seconds",
+        "d01 wrfout_d01_2025-08-17_18:00:00 is written",
+        "Begin timestep 2010-10-23_00:12:00",
+        "atmosphere: model time 2021-01-01T00:30:00, step 12",
     ],
 )
 def test_what_is_no_time(line: str) -> None:
-    """Seconds since boot, progress bars, PCI and hardware addresses, impossible clocks: the line has no time."""
+    """Seconds since boot, progress bars, addresses, impossible clocks, the time that a model computes."""
     assert stamp_of(line) is None
 
 

@@ -32,7 +32,8 @@ def last_words(case: Case) -> list[Finding]:
     """Those after which their log reports no more progress, as findings without a cause."""
     known: dict[int, set[str]] = defaultdict(set)
     for one in case.findings:
-        if one.cause and not (one.role == "context" and cause(one.cause).cls is Class.DATA):
+        is_hint = one.role == "context" and (not one.cause or cause(one.cause).cls is Class.DATA)
+        if not is_hint:
             known[one.order[0]].add(one.text[:_CHARS])
     logs = [(index, one) for index, one in enumerate(case.scanned) if one.log.kind in {"any", "ranks"}]
     return [found for index, log in logs for found in _of_log(log, index, known[index])]

@@ -34,6 +34,11 @@ _FORMS: Final = tuple(
     )
 )
 _CLOCK_ONLY: Final = len(_FORMS) - 1
+_OF_MODEL: Final = re.compile(
+    r"Timing for |(?i:\b(?:model|simulat\w{1,8}|forecast|valid)[ _]?(?:time|date)\b)|[Bb]egin timestep|"
+    r"wrf(?:out|rst|input)_"
+)
+"""Weather and climate codes tell the time that they compute, not the one at which they do."""
 _HINT: Final = re.compile(r"\d:\d\d:\d\d")
 _HINT_BYTES: Final = re.compile(_HINT.pattern.encode())
 _CHARS: Final = 160
@@ -67,7 +72,7 @@ class Stamp(NamedTuple):
 def stamp_of(line: str) -> Stamp | None:
     """The time that stands near the beginning of the line; None where there is none."""
     head = line[:_CHARS]
-    if not _HINT.search(head):
+    if not _HINT.search(head) or _OF_MODEL.search(head):
         return None
     for index, form in enumerate(_FORMS):
         if (match := form.search(head)) and (stamp := _stamp(match.groupdict(), is_clock=index == _CLOCK_ONLY)):
