@@ -13,8 +13,10 @@ from typing import Final
 from supervisor.ledger.site.condense import condensed, owner_line
 from supervisor.ledger.site.lines import Line, Lines
 from supervisor.ledger.site.names import ENDING
+from supervisor.ledger.site.users import is_pseudonym
 from supervisor.ledger.site.walk import FILE_FLAGS, LARGEST, user_name
 from supervisor.model.base import encode
+from supervisor.model.site import SiteJob
 
 _MODE: Final = 0o644
 
@@ -67,22 +69,33 @@ def _source(folder: int, name: str, key: bytes, done: Compacted) -> _Source | No
             done.left.append(f"{name} ({user_name(seen.st_uid)}): no plain file of its own, or too large")
             return None
         reader = Lines()
-        lines = list(_all_lines(descriptor, reader))
+        lines = list(_all_lines(descriptor, reader, seen.st_size))
     except OSError as exc:
         done.left.append(f"{name}: {exc.strerror}")
         return None
     finally:
         os.close(descriptor)
+    if _is_unnamed(lines, user_name(seen.st_uid)):
+        done.left.append(f"{name}: its owner, {seen.st_uid}, has no name on this machine")
+        return None
     if reader.left_out.newer:
         done.left.append(f"{name} ({user_name(seen.st_uid)}): lines of a newer version of supervise")
         return None
     return _Source(name, seen, _section(lines, user_name(seen.st_uid), key))
 
 
-def _all_lines(descriptor: int, reader: Lines) -> Iterator[Line]:
-    while piece := os.read(descriptor, reader.room):
+def _all_lines(descriptor: int, reader: Lines, size: int) -> Iterator[Line]:
+    """As much as was there when it was looked at: its owner may make it longer at any moment."""
+    while size > 0 and (piece := os.read(descriptor, min(reader.room, size))):
+        size -= len(piece)
         yield from reader.take(piece)
     reader.end()
+
+
+def _is_unnamed(lines: Iterable[Line], owner: str) -> bool:
+    """Put under a number, lines in a user's name would be nobody's for ever, only because names are away now."""
+    users = {line.user for line in lines if isinstance(line, SiteJob)}
+    return owner.isdecimal() and any(user and not user.isdecimal() and not is_pseudonym(user) for user in users)
 
 
 def _section(lines: Iterable[Line], owner: str, key: bytes) -> bytes:

@@ -111,6 +111,17 @@ def test_a_key_that_may_not_be_read_is_no_key(tmp_path: Path) -> None:
 
 
 @as_root
+def test_a_node_that_does_not_know_its_user_names_nobody(tmp_path: Path) -> None:
+    """A number in the name's place would look like a forgery where the name is known."""
+    open_to_all(tmp_path)
+    tmp_path.chmod(0o1777)
+    with as_user(BOB):
+        _file(tmp_path, users="name").begin()
+    assert _only(tmp_path).job.user == ""
+    assert _only(tmp_path).is_trusted
+
+
+@as_root
 def test_a_key_that_others_have_laid_is_no_key(tmp_path: Path) -> None:
     """Whoever could choose it would know all users."""
     lay(tmp_path, PSEUDONYM_KEY, b"k" * 32, owner=BOB)

@@ -9,6 +9,7 @@ import pytest
 from supervisor.ledger.site import compact as module
 from supervisor.ledger.site.history import SiteHistory
 from supervisor.ledger.site.init import initialised
+from supervisor.ledger.site.lines import Lines
 from supervisor.ledger.site.names import PSEUDONYM_KEY
 from supervisor.ledger.site.read import read_site
 from supervisor.ledger.site.upkeep import Upkeep, keep_up, parse_keep
@@ -176,3 +177,25 @@ def test_a_months_file_that_cannot_be_read_is_not_replaced(root: Path, monkeypat
         assert _up(root).problems.all() == (f"{_HERE}: Permission denied: left as it is",)
     assert path.exists()
     assert [each.job.job for each in read_site(root).jobs] == ["1", "7"]
+
+
+@as_root
+def test_a_file_whose_owner_has_no_name_here_waits_for_a_machine_that_knows_him(root: Path) -> None:
+    """Names may be away for a minute: what is put together then would be in nobody's name for ever."""
+    path = _old(lay(root, f"{_HERE}/1-a.jsonl", job(1, user="alice"), owner=ALICE))
+    done = _up(root)
+    assert path.exists()
+    assert any(f"its owner, {ALICE}, has no name on this machine" in text for text in done.problems.all())
+
+
+def test_a_file_that_grows_while_it_is_read_has_an_end(root: Path) -> None:
+    """What its owner adds at that moment is not read: he could add without end."""
+    path = lay(root, f"{_HERE}/1-a.jsonl", job(1), use(1.0, of=1))
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(bytes_of(use(2.0, of=1)))
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        assert len(list(module._all_lines(descriptor, Lines(), size))) == 2
+    finally:
+        os.close(descriptor)
