@@ -15,6 +15,8 @@ from supervisor.report.fleet.window import DAY_S
 
 UNHANDLED: Final = frozenset({"stop", "observe"})
 """Actions that leave the rest to a person."""
+BY_PERSON: Final = UNHANDLED | {"none"}
+"""Those, and none at all: whoever should have acted died first, or the job was cancelled before the verdict."""
 CLASSES: Final = (Class.HARDWARE, Class.SOFTWARE, Class.NETWORK, Class.DATA, Class.UNKNOWN)
 """Of interruptions: planned stops are none."""
 NO_NODE: Final = ""
@@ -60,7 +62,7 @@ def fold_losses(real: Sequence[SiteIncident], nodes: Cells, days: Cells, *, gpus
             by_day[0] += 1
             by_day[2] += lost
             by_day[3] += energy
-            if one.action in UNHANDLED:
+            if one.action in BY_PERSON:
                 by_cause[1] += 1
                 by_node[1] += 1
                 by_day[1] += 1

@@ -180,6 +180,12 @@ def test_a_file_in_the_name_of_another_counts_in_nothing() -> None:
     assert made.untrusted == (("anna", 1),)
 
 
+def test_what_nobody_acted_on_was_not_handled() -> None:
+    """Its batch host died before the decision."""
+    assert "all handled without a person" in report(history(incident(action="relaunch"))).conclusion
+    assert "0 handled without a person" in report(history(incident(action="none"))).conclusion
+
+
 def test_a_ledger_of_which_most_cannot_be_believed_is_not_quiet() -> None:
     """A machine that knows no users must not make the page green."""
     forged = history(incident(), is_trusted=False, job=JobId("7"))
