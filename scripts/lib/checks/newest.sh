@@ -19,9 +19,12 @@ tar -C "$checkout" -cf - --exclude=./.git --exclude='./.*_cache' --exclude='./.v
 unset VIRTUAL_ENV PYTHONPATH PYTHONHOME PIP_FIND_LINKS
 export HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 PIP_CACHE_DIR=/opt/supervise/pip
 venv=/opt/supervise/venv
-# The product asks git what changed; tests ask a real one.
-chroot "$root" sh -c 'command -v git >/dev/null || { apt-get -qq update && apt-get -qq install --no-install-recommends git; }' \
-    >/dev/null
+# The product asks git what changed; tests ask a real one. The root may be of a mirror that stands still: so the date of
+# its lists is not held against it, as it was not when the root was made.
+chroot "$root" sh -c 'command -v git >/dev/null || {
+    apt-get -qq -o Acquire::Check-Valid-Until=false update
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends git
+}' >/dev/null
 # No `exec`: process 1 has to reap whatever loses its parent, and a shell does.
 case $what in
 build)
