@@ -4,9 +4,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -217,44 +218,50 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         eyes.hear_last_signal(world, lambda: driver.state.stage is Stage.FINISHED)
         for event in (*first_events(begins, report), *mailbox):
             driver.post(event)
-        machine = [
-            group.create_task(driver.run(), name="machine"),
-            group.create_task(driver.tick(), name="clock"),
-            group.create_task(teller.run(), name="notify"),
-        ]
-        tasks = [
-            group.create_task(eyes.watch_agents(world, parts.agents), name="agents"),
-            group.create_task(eyes.watch_time(world), name="time"),
-            group.create_task(eyes.watch_output(world), name="output"),
-            group.create_task(commenter.run(), name="comment"),
-            group.create_task(reporter.run(), name="report"),
-            group.create_task(agent_log.keep_bounded(basics.folder, basics.writer), name="agent_log"),
-            group.create_task(parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)), name="broker"),
-            group.create_task(
-                lease.renew(
-                    basics.folder / "term.json",
-                    basics.writer,
-                    basics.clock,
-                    generation=begins.generation,
-                    here=basics.around.here,
-                    address=parts.address,
-                ),
-                name="lease",
-            ),
-        ]
-        if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
-            tasks.append(group.create_task(eyes.watch_steps(world), name="rank_lines"))
-        tasks += [group.create_task(site.run(), name="site")] if site else []
+        # What must go on until the last word is said, and what ends with the keeper.
+        machine = _begun(group, {"machine": driver.run(), "clock": driver.tick(), "notify": teller.run()})
+        others = {"comment": commenter.run(), "report": reporter.run(), **({"site": site.run()} if site else {})}
+        watching = _begun(group, {**_watches(basics, parts, begins), **others})
         await eyes.watch_keeper(world)
-        for task in tasks:
-            task.cancel()
+        _cancel(watching)
         hands.let_go()
         if driver.state.stage is Stage.FINISHED:
             await parts.end()
             # A person may still cancel the run while this job leaves.
             await hands.over()
         await teller.leave()
-        for task in machine:
-            task.cancel()
+        _cancel(machine)
     if site is not None:
         await site.close()
+
+
+def _watches(basics: Basics, parts: Parts, begins: Opening) -> dict[str, Coroutine[Any, Any, None]]:
+    """What looks at the world for as long as the keeper does, by name."""
+    world = parts.world
+    found = {
+        "agents": eyes.watch_agents(world, parts.agents),
+        "time": eyes.watch_time(world),
+        "output": eyes.watch_output(world),
+        "agent_log": agent_log.keep_bounded(basics.folder, basics.writer),
+        "broker": parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)),
+        "lease": lease.renew(
+            basics.folder / "term.json",
+            basics.writer,
+            basics.clock,
+            generation=begins.generation,
+            here=basics.around.here,
+            address=parts.address,
+        ),
+    }
+    if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
+        found["rank_lines"] = eyes.watch_steps(world)
+    return found
+
+
+def _begun(group: asyncio.TaskGroup, work: Mapping[str, Coroutine[Any, Any, None]]) -> list[asyncio.Task[None]]:
+    return [group.create_task(each, name=name) for name, each in work.items()]
+
+
+def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()

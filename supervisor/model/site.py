@@ -21,6 +21,8 @@ When = Annotated[float, Meta(ge=0, le=4.1e9)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Count = Annotated[int, Meta(ge=0, le=10**15)]
 Likelihood = Annotated[float, Meta(ge=0, le=1)]
+End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
+"""How a job ended."""
 
 
 class SiteGpu(Fact, frozen=True, kw_only=True):
@@ -99,7 +101,7 @@ class SiteUse(Fact, frozen=True, kw_only=True, tag_field="kind", tag="use"):
     step: int | None = None
     energy_j: Amount | None = None
     """Of all GPUs, where it was read."""
-    end: Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"] = ""
+    end: End = ""
     """Empty: the job runs, or nobody could write its end."""
 
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import structlog
@@ -23,7 +22,7 @@ from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
 from supervisor.model.ids import JobId
 from supervisor.model.records import IncidentRecord
-from supervisor.model.site import SiteIncident, SiteJob, SiteUse
+from supervisor.model.site import End, SiteIncident, SiteJob, SiteUse
 from supervisor.settings import Settings
 from supervisor.telemetry.aside import aside
 from supervisor.version import VERSION
@@ -36,7 +35,6 @@ _USE_S = 3600.0
 _LEAVE_S = 0.5
 """For the last line: the keeper waits three seconds for all of us."""
 _READ_S = 3.0
-_End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
 _CANCELLED = frozenset({"user_cancel", "user_stop"})
 
 
@@ -60,7 +58,7 @@ class SiteHand:
         self._file = file(state) if usage else None
         self._writer = Writer()
         self._run = run_key(world.run.run_id)
-        self._end: _End = _end_of(state) if usage else ""
+        self._end: End = _end_of(state) if usage else ""
         self._used_at = world.clock()
         self._waiting: list[SiteIncident] = []
 
@@ -203,7 +201,7 @@ def _known_usage(world: World, state: State) -> Usage:
     return kept.usage if is_same else begun(state, state.started_at)
 
 
-def _end_of(state: State) -> _End:
+def _end_of(state: State) -> End:
     """How the job ended, in the ledger's words; empty: it has not."""
     last, cause = state.finish, state.term.cause if state.term else ""
     if state.stage is not Stage.FINISHED or last is None:

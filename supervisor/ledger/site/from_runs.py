@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from supervisor.ledger.site.from_record import site_incident
 from supervisor.ledger.site.history import JobHistory, SiteHistory
 from supervisor.model.ids import JobId, RunId
 from supervisor.model.records import IncidentRecord
-from supervisor.model.site import SiteJob, SiteUse
+from supervisor.model.site import End, SiteJob, SiteUse
 from supervisor.model.status import RunStatus
 from supervisor.model.verdict import Class
 
 _FINISHED: Final = "finished"
 _NO_SLURM: Final = JobId("0")
-_End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
-_PLANNED_ENDS: Final[dict[str, _End]] = {
+_PLANNED_ENDS: Final[dict[str, End]] = {
     "user_cancel": "cancelled",
     "user_stop": "cancelled",
     "walltime": "time_limit",
@@ -93,7 +92,7 @@ def _use(run: KnownRun, records: list[IncidentRecord], status: RunStatus) -> Sit
     )
 
 
-def _end(records: list[IncidentRecord], status: RunStatus) -> _End:
+def _end(records: list[IncidentRecord], status: RunStatus) -> End:
     if status.stage != _FINISHED:
         return ""
     if status.successor is not None:

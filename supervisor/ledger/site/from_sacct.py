@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from supervisor.ledger.site.history import JobHistory, SiteHistory, UnseenFailure
 from supervisor.ledger.site.starts import Start, starts_of
@@ -11,15 +11,14 @@ from supervisor.model.accounts import AccountedJob, Accounts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.model.job_comment import Mark, Said, parse_comment
 from supervisor.model.records import Split
-from supervisor.model.site import SiteGpu, SiteIncident, SiteJob, SiteUse
+from supervisor.model.site import End, SiteGpu, SiteIncident, SiteJob, SiteUse
 
 _FAILED: Final = frozenset({"NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "REQUEUED"})
 """What a job that is queued again ends with may be another word: then its next start tells."""
 _RELAUNCHES: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"})
 _GOES_ON: Final = re.compile(r"\bjob (?P<job>\d[\d_+]*) goes on with the run")
 _REQUEUED: Final = "Slurm starts this job again"
-_End = Literal["", "completed", "stopped", "handed_on", "cancelled", "time_limit", "failed"]
-_ENDS: Final[dict[str, _End]] = {
+_ENDS: Final[dict[str, End]] = {
     "RUNNING": "",
     "SUSPENDED": "",
     "COMPLETED": "completed",
@@ -173,7 +172,7 @@ def _held(job: _Known) -> float:
     return sum(start.held_node_s for start in job.starts)
 
 
-def _end(job: _Known) -> _End:
+def _end(job: _Known) -> End:
     last = job.said[-1]
     if last is not None and (_GOES_ON.search(last.words) or _REQUEUED in last.words):
         return "handed_on"
