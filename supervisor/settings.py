@@ -20,6 +20,16 @@ class Settings(Fact, frozen=True, kw_only=True):
     """Restarts in a row that bring no new step."""
     max_lost_share: float = 0.10
     """Share of the requested node-seconds that interruptions may cost before the run stops."""
+    policy: str = ""
+    """Changes of the table of causes (`supervise policy`): `network.budget=4 port_in_use.wait_s=10`.
+
+    In a file also as tables: [policy.network], then budget = 4.
+    """
+    skip_data: bool = False
+    """The program leaves out what `SUPERVISE_SKIP` names (a file, or `step N`, one a line).
+
+    Data faults are then tried again, once for each file or step; without it they stop the run.
+    """
     min_nodes: int = 0
     """Go on with fewer nodes, down to this many, when no spare is left; 0: never with fewer."""
     on_rank_exit: Literal["stalled", "any", "never"] = "stalled"

@@ -14,7 +14,10 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 
+from supervisor.core import policy_table
+from supervisor.diagnose.taxonomy import causes
 from supervisor.errors import UsageError
+from supervisor.model.verdict import Class
 from supervisor.settings import Settings
 from supervisor.slurm.directives import Argument
 
@@ -25,7 +28,16 @@ _AT_LEAST: Final[Mapping[str, float]] = {name: 0.0 for name, kind in _FIELDS.ite
 # A deadline of nothing would give up before it begins.
 _ABOVE_ZERO: Final = frozenset(name for name in _FIELDS if name.endswith("_deadline_s")) - {"ranks_deadline_s"}
 _SHARES: Final = frozenset({"max_lost_share"})
+_WORDS: Final[Mapping[str, str]] = {
+    "max_lost_share": "a share from 0 to 1, such as 0.1",
+    "notify": "URLs such as mailto:me@site or https://host/path, with blanks between them",
+    "policy": "NAME.FIELD=VALUE for classes and causes, with blanks between them, such as network.budget=4",
+}
+"""What may be written, where the setting's type does not say it."""
+_KINDS: Final[Mapping[type, str]] = {str: "a text in quotes", bool: "true or false"}
 _URLS: Final = frozenset({"notify"})
+_TABLES: Final = frozenset({"policy"})
+"""Settings of many values, written in one line; in a file also as tables."""
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _HELP: Final = "(see supervise --help)"
 
@@ -129,6 +141,8 @@ class _Complaint(ValueError):
 def _converted(item: Given) -> Any:
     if item.name not in _FIELDS:
         raise _Complaint(_unknown(item))
+    if item.name in _TABLES:
+        return _policy(item.value)
     try:
         value = msgspec.convert(item.value, _FIELDS[item.name], strict=False)
     except msgspec.ValidationError as exc:
@@ -142,25 +156,43 @@ def _converted(item: Given) -> Any:
     return value
 
 
+def _policy(value: Any) -> str:
+    """The changes as one line, whichever way they were written."""
+    if isinstance(value, dict) and not all(isinstance(row, dict) for row in value.values()):
+        raise _Complaint("a table for each class or cause: [policy.network], then budget = 4")
+    text = policy_table.as_text(value) if isinstance(value, dict) else value
+    if not isinstance(text, str):
+        raise _Complaint(allowed("policy"))
+    try:
+        named = list(policy_table.named(text))
+    except ValueError as exc:
+        raise _Complaint(str(exc)) from exc
+    known = [*map(str, Class), *causes()]
+    for name in named:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {close[0]}?" if close else "; supervise policy shows all"
+            raise _Complaint(f"{name} is no class and no cause{meant}")
+    return " ".join(text.split())
+
+
 def allowed(name: str) -> str:
     """What a person may write as the value of this setting."""
     kind = _FIELDS[name]
     if get_origin(kind) is Literal:
         return f"one of: {', '.join(get_args(kind))}"
-    if name in _SHARES:
-        return "a share from 0 to 1, such as 0.1"
-    if name in _URLS:
-        return "URLs such as mailto:me@site or https://host/path, with blanks between them"
-    if kind is str:
-        return "a text in quotes"
-    if kind is bool:
-        return "true or false"
+    if name in _WORDS:
+        return _WORDS[name]
+    if kind in _KINDS:
+        return _KINDS[kind]
     least = "more than 0" if name in _ABOVE_ZERO else "0 or more"
     return f"a whole number, {least}" if kind is int else f"a number of seconds, {least}"
 
 
-def limits(name: str) -> dict[str, float]:
-    """The range of a number in the words of JSON Schema; empty for everything else."""
+def limits(name: str) -> dict[str, Any]:
+    """The range of a number in the words of JSON Schema, and what may be a table; empty for everything else."""
+    if name in _TABLES:
+        return {"type": ["string", "object"]}
     if name in _ABOVE_ZERO:
         return {"exclusiveMinimum": 0.0}
     least = {"minimum": _AT_LEAST[name]} if name in _AT_LEAST else {}

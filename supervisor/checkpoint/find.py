@@ -1,7 +1,7 @@
 """The newest whole checkpoint of a folder or URL. Blocks: to be called in a thread or process of its own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from supervisor.checkpoint.listing import Candidate, candidates
@@ -16,11 +16,17 @@ _MUCH_SMALLER: Final = 0.5
 
 
 def find_newest(
-    url: str, *, deadline_s: float, known_step: int | None = None, clock: Callable[[], float] = time.time
+    url: str,
+    *,
+    deadline_s: float,
+    known_step: int | None = None,
+    avoid: Sequence[str] = (),
+    clock: Callable[[], float] = time.time,
 ) -> Choice:
     """The newest whole checkpoint below `url`, and the newer ones that were passed over.
 
     `known_step`: the newest step that is known to have a checkpoint; an empty listing is then not believed.
+    `avoid`: paths that an attempt could not begin with; they are passed over unseen.
     Never raises: a store that gives no trustworthy answer makes a `Choice` that says so and why. The deadline is
     kept between two questions to the store; a filesystem that never answers one blocks the caller's thread.
     """
@@ -29,7 +35,10 @@ def find_newest(
     try:
         store, path = store_of(url)
         found = candidates(store.entries(path))
-        chosen = _choose(store, found, passed, now=clock(), deadline=deadline)
+        refused = [one for one in found if one.path in avoid]
+        passed.extend(_refused(one) for one in refused)
+        usable = [one for one in found if one not in refused]
+        chosen = _choose(store, usable, passed, now=clock(), deadline=deadline)
     except FileNotFoundError:
         why = f"{url} does not exist"
         return Choice(chosen=None, is_trustworthy=known_step is None, why=_why(why, known_step))
@@ -62,6 +71,11 @@ def _with(checkpoint: Checkpoint, verdict: str, why: str) -> Checkpoint:
         verdict=verdict,  # type: ignore[arg-type]  # one of its words
         why=why,
     )
+
+
+def _refused(candidate: Candidate) -> Checkpoint:
+    why = "an attempt could not begin with it"
+    return Checkpoint(path=candidate.path, step=candidate.step, kind="", verdict="corrupt", why=why)
 
 
 def _deadline(url: str, deadline_s: float) -> Deadline:

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "hook": ("hook", "for Slurm's prolog, epilog and health check, as root: see docs/hooks.md"),
     "ledger": ("ledger", "make or keep up the site's ledger: supervise ledger init /srv/supervise --cluster c1"),
     "config": ("config", "the settings and where each comes from: supervise config --explain spares"),
+    "policy": ("policy", "what is done after each cause, and what other settings would have done"),
     "nodes": ("nodes", "which nodes interrupt jobs more than chance explains: supervise nodes --since 14d"),
     "node": ("node", "what is known of one node, and what would drain it: supervise node gpu017"),
     "ticket": ("ticket", "text for the vendor of a node: supervise ticket gpu017 > rma.txt"),

@@ -13,6 +13,12 @@ SETTINGS: Final = (
     ("max_restarts", "N", "restarts over the whole run; default 20"),
     ("max_restarts_without_progress", "N", "restarts in a row that bring no new step; default 3"),
     ("max_lost_share", "SHARE", "share of the requested node-hours that interruptions may cost; default 0.1"),
+    (
+        "policy",
+        "CHANGES",
+        "of the table of causes (supervise policy): network.budget=4; default none",
+    ),
+    ("skip_data", "true|false", "the program leaves out what SUPERVISE_SKIP names; default false"),
     ("min_nodes", "N", "go on with fewer nodes, down to this many; 0: never with fewer; default 0"),
     (
         "on_rank_exit",

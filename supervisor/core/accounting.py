@@ -73,5 +73,16 @@ def with_restart(state: State) -> State:
         state.behind,
         restarts=state.behind.restarts + 1,
         restarts_without_progress=state.behind.restarts_without_progress + 1,
+        restarts_by=_counted(state),
     )
     return msgspec.structs.replace(state, behind=behind)
+
+
+def _counted(state: State) -> dict[str, int]:
+    """Restarts by cause and by class, with one more for those of the incident at hand."""
+    by = dict(state.behind.restarts_by)
+    if state.incident is not None and not state.incident.record.is_closed:
+        verdict = state.incident.record.verdict
+        for name in (verdict.cause, verdict.cls.value):
+            by[name] = by.get(name, 0) + 1
+    return by

@@ -52,6 +52,14 @@ class Carried(Fact, frozen=True, kw_only=True):
     """How many of `incidents` were planned stops: no interruptions."""
     checkpoint_step: int | None = None
     """The newest whole checkpoint that was ever chosen: from then on "none" is not believed."""
+    restarts_by: dict[str, int] = {}  # noqa: RUF012  # msgspec copies mutable defaults
+    """How many of `restarts` were for each cause and for each class."""
+    kill_failed: tuple[NodeName, ...] = ()
+    """Nodes that Slurm drained after one of our stops, because something there could not be killed."""
+    distrusted: tuple[str, ...] = ()
+    """Checkpoints that an attempt could not begin with, though they look whole."""
+    skip: tuple[str, ...] = ()
+    """What the program is asked to leave out, the newest last: files, or `step N`."""
     open_incident: IncidentRecord | None = None
     """The interruption that the new job recovers from; it is closed when the furthest step is reached again."""
 

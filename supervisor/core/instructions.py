@@ -25,6 +25,8 @@ class ChooseCheckpoint(Fact, frozen=True, kw_only=True, tag="choose_checkpoint")
     """A step that is known to have been saved there: an empty listing is not believed then."""
     again: Checkpoint | None = None
     """Chosen a while ago for the launch that is due: looked at again first, and kept if it is still whole."""
+    avoid: tuple[str, ...] = ()
+    """Paths that an attempt could not begin with: passed over, however whole they look."""
 
 
 class LaunchAttempt(Fact, frozen=True, kw_only=True, tag="launch_attempt"):
@@ -38,6 +40,8 @@ class LaunchAttempt(Fact, frozen=True, kw_only=True, tag="launch_attempt"):
     resume_step: int | None = None
     incident: IncidentNo | None = None
     """The incident that this launch recovers from."""
+    skip: tuple[str, ...] = ()
+    """What the program is asked to leave out."""
 
 
 class ProbeNode(Fact, frozen=True, kw_only=True, tag="probe_node"):

@@ -29,11 +29,15 @@ def go_on(turn: Turn) -> None:
         handover.no_nodes(turn)
         go_on_anyway(turn)
         return
-    resume.choose(turn)
     if take_out(turn):
+        resume.choose(turn)
         if turn.state.stage is not Stage.SHRINKING:
             turn.enter(Stage.SHRINKING)
-    elif placement.unchecked:
+        return
+    if _is_waiting(turn):
+        return
+    resume.choose(turn)
+    if placement.unchecked:
         _check(turn, placement)
     elif turn.state.choice is not None:
         if resume.is_checked_again(turn):
@@ -42,6 +46,17 @@ def go_on(turn: Turn) -> None:
             turn.enter(_looking(turn))
     elif turn.state.stage not in {Stage.PREPARING, Stage.CHECKING}:
         turn.enter(_looking(turn))
+
+
+def _is_waiting(turn: Turn) -> bool:
+    """The pause before this attempt is not over. What is asked now would be stale by then: checks come after it."""
+    until = turn.state.not_before
+    if until is None or turn.at >= until:
+        turn.set(not_before=None)
+        return False
+    turn.enter(_looking(turn))
+    turn.set(deadline=until)
+    return True
 
 
 def go_on_anyway(turn: Turn) -> None:
@@ -164,8 +179,10 @@ def note_unfit(turn: Turn, node: NodeName, why: str) -> None:
 
 
 def late(turn: Turn) -> None:
-    """The stage's time is over, or a second look is due."""
-    if turn.state.stage is Stage.SHRINKING:
+    """The stage's time is over, a pause is, or a second look is due."""
+    if turn.state.not_before is not None and turn.state.stage is not Stage.SHRINKING:
+        go_on(turn)
+    elif turn.state.stage is Stage.SHRINKING:
         shrunk(turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, text="no answer in time"))
     else:
         _look_again(turn)
@@ -253,6 +270,7 @@ def launch_order(turn: Turn) -> LaunchAttempt:
         resume_from=attempt.resumed_from,
         resume_step=attempt.resumed_step,
         incident=state.incident.record.incident if is_recovery and state.incident else None,
+        skip=state.behind.skip,
     )
 
 

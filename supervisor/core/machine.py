@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from supervisor.core import handover, incident, late_cancel, launch, planned, recover, takeover, ticks, watch
+from supervisor.core import breaker, handover, incident, late_cancel, launch, planned, recover, takeover, ticks, watch
 from supervisor.core.accounting import requested_at_start
 from supervisor.core.events import (
     AgentSilent,
@@ -132,6 +132,7 @@ def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmRepor
             watch.probed(turn, event)
         case SlurmReported():
             watch.slurm_said(turn, event)
+            breaker.slurm_said(turn, event)
             ticks.slurm_said(turn, event)
         case Tick():
             # A node may be given up for lost by age alone: before anything is started on it.

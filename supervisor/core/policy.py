@@ -7,32 +7,18 @@ import msgspec
 
 from supervisor.core.accounting import is_too_much_lost, lost_share
 from supervisor.core.placement import Placement, leaving, place
+from supervisor.core.policy_table import row
 from supervisor.core.state import State
-from supervisor.core.wording import planned_action
+from supervisor.core.wording import names, planned_action
 from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
 
-# Where the taxonomy says that a rerun does not help, but a bad sample, a bad GPU or a race can look just the same: one
-# more try, if this attempt had got somewhere. The rule of equal failures stops the second time.
-ONE_MORE_TRY: Final = frozenset(
-    {
-        "python_exception",
-        "assertion_failed",
-        "type_error",
-        "division_by_zero",
-        "device_mismatch",
-        "cuda_illegal_access",
-        "cuda_api_error",
-        "device_side_assert",
-        "collective_mismatch",
-        "numerics_divergence",
-    }
-)
-
 _FACTS: Final = "facts.json"
 """Evidence that is no line of the job's: here the script's own status."""
+_DRAINS: Final = 2
+"""The first may be that node's own fault."""
 _OF_THE_PROGRAM: Final = frozenset({Class.UNKNOWN, Class.SOFTWARE})
 
 Action = Literal["relaunch", "relaunch_on_spare", "relaunch_smaller", "resubmit", "stop", "observe"]
@@ -48,6 +34,12 @@ class Decision(Fact, frozen=True, kw_only=True):
     """Nodes that leave the job."""
     exclude: tuple[NodeName, ...] = ()
     """Nodes that another job must not get."""
+    wait_s: float = 0.0
+    """Pause before the next attempt starts."""
+    skip: str = ""
+    """What the program is asked to leave out: a file, or `step N`."""
+    distrust: str = ""
+    """The checkpoint that is not used again."""
     text: str = ""
     """One sentence for a person: what is done and why."""
 
@@ -80,13 +72,18 @@ def _decided(verdict: Verdict, state: State, settings: Settings, at: float) -> D
     if why:
         return Decision(action="stop", text=f"stopped: {why}")
     placement = place(state, settings)
-    return _resubmission(state) if placement is None else _relaunch(state, placement)
+    decision = _resubmission(state) if placement is None else _relaunch(verdict, state, settings, placement)
+    skip = verdict.skip if verdict.retry is Retry.SKIP else ""
+    return msgspec.structs.replace(decision, skip=skip, distrust=_distrusted(verdict, state, settings))
 
 
-def _relaunch(state: State, placement: Placement) -> Decision:
+def _relaunch(verdict: Verdict, state: State, settings: Settings, placement: Placement) -> Decision:
     drop = leaving(state)
-    text = planned_action(placement.how, nodes=placement.nodes, drop=drop)
-    return Decision(action=placement.how, nodes=placement.nodes, drop=drop, exclude=excluded(state), text=text)
+    wait_s = row(verdict, settings.policy).pause(state.behind.restarts_by.get(verdict.cause, 0))
+    text = planned_action(placement.how, nodes=placement.nodes, drop=drop, wait_s=wait_s)
+    return Decision(
+        action=placement.how, nodes=placement.nodes, drop=drop, exclude=excluded(state), wait_s=wait_s, text=text
+    )
 
 
 def _resubmission(state: State) -> Decision:
@@ -94,11 +91,22 @@ def _resubmission(state: State) -> Decision:
     return Decision(action="resubmit", exclude=exclude, text=planned_action("resubmit", drop=exclude))
 
 
-def _not_retryable(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
+def _distrusted(verdict: Verdict, state: State, settings: Settings) -> str:
+    """The checkpoint that the attempt could not even begin with. What it wrote later is another one."""
+    attempt = state.attempt
+    if attempt is None or attempt.resumed_from is None or not row(verdict, settings.policy).rollback:
+        return ""
+    return "" if attempt.step is not None and attempt.step > (attempt.resumed_step or 0) else attempt.resumed_from
+
+
+def _not_retryable(verdict: Verdict, state: State, settings: Settings, _at: float) -> str:
     match verdict.retry:
-        case Retry.NO if verdict.cause in ONE_MORE_TRY and _has_got_somewhere(state):
+        case Retry.NO if row(verdict, settings.policy).one_more and _has_got_somewhere(state):
             return ""
         case Retry.YES | Retry.ONCE:
+            return ""
+        case Retry.SKIP if settings.skip_data and verdict.skip:
+            # The rule of equal failures stops a program that does not leave it out.
             return ""
         case Retry.SKIP:
             return "the data must be repaired or left out before a rerun can help"
@@ -129,12 +137,12 @@ def _own_end(verdict: Verdict, state: State, _settings: Settings, _at: float) ->
 
 
 def _same_again(verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
-    if not _is_compared(verdict) or verdict.fingerprint != state.behind.fingerprint or _is_further(state):
+    if not is_compared(verdict) or verdict.fingerprint != state.behind.fingerprint or _is_further(state):
         return ""
     return "the same failure as before, with no new step between"
 
 
-def _is_compared(verdict: Verdict) -> bool:
+def is_compared(verdict: Verdict) -> bool:
     """Hardware and network have a budget instead: two nodes may die one after the other."""
     return bool(verdict.fingerprint) and verdict.cls not in {Class.HARDWARE, Class.NETWORK}
 
@@ -157,6 +165,23 @@ def _without_progress(_verdict: Verdict, state: State, settings: Settings, _at: 
     return f"{state.behind.restarts_without_progress} restarts in a row brought no new step (limit {limit})"
 
 
+def _of_this_kind(verdict: Verdict, state: State, settings: Settings, _at: float) -> str:
+    for limit in row(verdict, settings.policy).limits:
+        behind = state.behind.restarts_by.get(limit.name, 0)
+        if behind >= limit.budget:
+            return (
+                f"{behind} restarts for {limit.name} are behind this run (policy: {limit.name}.budget={limit.budget})"
+            )
+    return ""
+
+
+def _drained(_verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
+    drained = state.behind.kill_failed
+    if len(drained) < _DRAINS:
+        return ""
+    return f"Slurm drained {names(drained)} after our stops (Kill task failed): each further stop may cost a node"
+
+
 def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) -> str:
     if not is_too_much_lost(state, settings, at):
         return ""
@@ -167,15 +192,5 @@ def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) 
 
 
 _Rule = Callable[[Verdict, State, Settings, float], str]
-_BUDGETS: Final[tuple[_Rule, ...]] = (_restarts, _without_progress, _lost_share)
+_BUDGETS: Final[tuple[_Rule, ...]] = (_restarts, _without_progress, _of_this_kind, _drained, _lost_share)
 _RULES: Final[tuple[_Rule, ...]] = (_not_retryable, _own_end, _same_again, *_BUDGETS)
-
-
-def with_failure_noted(state: State, verdict: Verdict) -> State:
-    """The state that remembers this failure for the comparison with the next one of its kind."""
-    if not _is_compared(verdict):
-        return state
-    behind = msgspec.structs.replace(
-        state.behind, fingerprint=verdict.fingerprint, fingerprint_step=state.behind.furthest_step
-    )
-    return msgspec.structs.replace(state, behind=behind)

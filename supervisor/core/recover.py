@@ -7,7 +7,8 @@ from supervisor.core.cause import POSITIVE
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
 from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
-from supervisor.core.policy import decide, with_failure_noted
+from supervisor.core.policy import decide
+from supervisor.core.remember import remember
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
 from supervisor.core.wording import completed, decision, ended_by, silence, verdict_name
@@ -241,7 +242,7 @@ def _act(turn: Turn) -> None:
         launch.note_unfit(turn, node, verdict_name(verdict))
     wanted = decide(verdict, turn.state, turn.settings, turn.at)
     if not turn.is_observing:
-        turn.state = with_failure_noted(turn.state, verdict)
+        remember(turn, verdict, wanted)
     incident.acted(turn, action=wanted.action, text=wanted.text)
     attempt = turn.attempt
     stops = attempt.is_live and wanted.action != "observe"

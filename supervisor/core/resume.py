@@ -9,7 +9,7 @@ from supervisor.core.events import CheckpointChosen
 from supervisor.core.instructions import ChooseCheckpoint
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
-from supervisor.model.facts import Choice
+from supervisor.model.facts import Checkpoint, Choice
 
 _PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 240.0)
 """Between two looks at a checkpoint store that gives no answer: a file server's other half takes minutes to step in."""
@@ -27,7 +27,7 @@ def choose(turn: Turn) -> None:
         turn.set(choice=_NO_CHECKPOINT)
         return
     turn.set(is_choosing=True)
-    turn.do(ChooseCheckpoint(attempt=state.next_attempt, known_step=state.behind.checkpoint_step))
+    turn.do(_order(turn))
 
 
 def is_checked_again(turn: Turn) -> bool:
@@ -39,8 +39,15 @@ def is_checked_again(turn: Turn) -> bool:
     if best is None or turn.at - turn.state.chosen_at <= _FRESH_S:
         return True
     turn.set(choice=None, is_choosing=True)
-    turn.do(ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=turn.state.behind.checkpoint_step, again=best))
+    turn.do(_order(turn, again=best))
     return False
+
+
+def _order(turn: Turn, *, again: Checkpoint | None = None) -> ChooseCheckpoint:
+    behind = turn.state.behind
+    return ChooseCheckpoint(
+        attempt=turn.state.next_attempt, known_step=behind.checkpoint_step, again=again, avoid=behind.distrusted
+    )
 
 
 def chosen(turn: Turn, event: CheckpointChosen) -> None:

@@ -199,6 +199,8 @@ class State(Fact, frozen=True, kw_only=True):
     choose_at: float | None = None
     """When it is asked again after an answer that cannot be trusted."""
     choice_tries: int = 0
+    not_before: float | None = None
+    """The next attempt waits until then: the cause is one that asking at once makes worse."""
     shrinking: tuple[NodeName, ...] = ()
     tries: int = 0
     """Of the present stage."""

@@ -27,16 +27,19 @@ def silence(node: NodeName, *, silent_s: float, probe: str) -> str:
     return f"{node} does not answer (silent {max(0.0, silent_s):.1f} s{', ' + probe if probe else ''})"
 
 
-def planned_action(action: str, *, nodes: Sequence[NodeName] = (), drop: Sequence[NodeName] = ()) -> str:
+def planned_action(
+    action: str, *, nodes: Sequence[NodeName] = (), drop: Sequence[NodeName] = (), wait_s: float = 0.0
+) -> str:
     """What will be done, as one sentence without the final stop."""
+    later = f" in {wait_s:.0f} s" if wait_s else ""
     leaves = f"{names(drop)} {'leaves' if len(drop) == 1 else 'leave'} the job" if drop else ""
     match action:
         case "relaunch":
-            done = "starting again on the same nodes"
+            done = f"starting again{later} on the same nodes"
         case "relaunch_on_spare":
-            done = f"starting again on {names(nodes)}"
+            done = f"starting again{later} on {names(nodes)}"
         case "relaunch_smaller":
-            done = f"starting again on {len(nodes)} node{'s' * (len(nodes) != 1)}, with no spare left"
+            done = f"starting again{later} on {len(nodes)} node{'s' * (len(nodes) != 1)}, with no spare left"
         case _:
             return f"submitting again{' without ' + names(drop) if drop else ''}"
     return f"{leaves}; {done}" if leaves else done

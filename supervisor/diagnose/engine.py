@@ -52,6 +52,7 @@ def judge(case: Case) -> Verdict:
         summary=_summary(what, root, who),
         blame=who,
         retry=Retry.YES if gone and what.row.odd else what.row.retry,
+        skip=_skip(root) if what.row.retry is Retry.SKIP else "",
         exclude_nodes=gone,
         fingerprint=fingerprint(case, root, who),
         evidence=_evidence(root, case.findings),
@@ -59,6 +60,13 @@ def judge(case: Case) -> Verdict:
         unread=case.bundle.unread,
         changed=changed.told(case.bundle.environment) if what.cls is Class.SOFTWARE else None,
     )
+
+
+def _skip(root: Finding) -> str:
+    """What a rerun would have to leave out, as the program named it itself."""
+    if root.file and not root.file.endswith(".py"):
+        return root.file
+    return f"step {root.step}" if root.step is not None else ""
 
 
 def _unattributed(case: Case) -> Verdict:

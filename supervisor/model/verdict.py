@@ -86,6 +86,8 @@ class Verdict(Fact, frozen=True, kw_only=True):
     """One sentence for a person."""
     blame: Blame = Blame()
     retry: Retry = Retry.ONCE
+    skip: str = ""
+    """What a rerun would have to leave out (`retry` is skip): a file, or `step N`; empty: not known."""
     exclude_nodes: tuple[NodeName, ...] = ()
     """Nodes that must leave the allocation and the resubmission."""
     fingerprint: str = ""

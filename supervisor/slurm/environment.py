@@ -16,6 +16,11 @@ from supervisor.slurm.hostlist import compress, expand
 DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 """What a shell searches when PATH is not set at all."""
 _COUNTED: Final = re.compile(r"(\d+)(?:\(x(\d+)\))?")
+_MAYBE: Final = (
+    *("SUPERVISE_RESUME_FROM", "SUPERVISE_RESUME_STEP", "SUPERVISE_INCIDENT", "SUPERVISE_HIDDEN", "SUPERVISE_SKIP"),
+    "LC_CTYPE",
+)
+"""What an attempt may do without, and must then not inherit."""
 # More than this many nodes in `2(x…)` is a garbled value, not a job.
 _MOST_NODES: Final = 1_000_000
 
@@ -48,6 +53,8 @@ class Attempt(Fact, frozen=True, kw_only=True):
     resume_from: str | None = None
     resume_step: int | None = None
     incident: IncidentNo | None = None
+    skip: tuple[str, ...] = ()
+    """What the program is asked to leave out."""
     beat_folder: str = ""
     """Folder that holds `supervise_beat.py` alone."""
     shim: Shim | None = None
@@ -66,8 +73,7 @@ def attempt_environment(base: Mapping[str, str], attempt: Attempt) -> Changes:
         **_allocation(base, attempt.nodes),
         **({"LC_CTYPE": base["LC_CTYPE"]} if "LC_CTYPE" in base else {}),
     }
-    maybe = ("SUPERVISE_RESUME_FROM", "SUPERVISE_RESUME_STEP", "SUPERVISE_INCIDENT", "SUPERVISE_HIDDEN", "LC_CTYPE")
-    return Changes(set=wanted, unset=tuple(name for name in maybe if name not in wanted))
+    return Changes(set=wanted, unset=tuple(name for name in _MAYBE if name not in wanted))
 
 
 def parse_environ(block: bytes) -> dict[str, str]:
@@ -84,6 +90,7 @@ def _own(attempt: Attempt) -> dict[str, str]:
         "SUPERVISE_RESUME_STEP": None if attempt.resume_step is None else str(attempt.resume_step),
         "SUPERVISE_INCIDENT": None if attempt.incident is None else str(attempt.incident),
         "SUPERVISE_HIDDEN": compress(attempt.hidden) or None,
+        "SUPERVISE_SKIP": "\n".join(attempt.skip) or None,
     }
     return {name: value for name, value in said.items() if value is not None}
 

@@ -90,6 +90,8 @@ class World:
     """Nodes of which a probe finds out nothing."""
     slurm: JobFacts | None = field(default_factory=lambda: JobFacts(job_id=JobId("17"), state="RUNNING"))
     down: set[NodeName] = field(default_factory=set)
+    reasons: dict[NodeName, str] = field(default_factory=dict)
+    """Why Slurm drains nodes."""
     choice: Choice = NONE_YET
     verdict: Verdict = field(default_factory=crash)
     furthest: int | None = None
@@ -296,17 +298,25 @@ class World:
         """Answers to questions that change nothing."""
         match order:
             case ChooseCheckpoint():
-                return CheckpointChosen(at=self.at, attempt=order.attempt, choice=self.choice)
+                return CheckpointChosen(at=self.at, attempt=order.attempt, choice=self._choice(order))
             case ProbeNode():
                 return self._probed(order)
             case AskSlurm():
-                states = [NodeState(node=name, states=self._slurm_state(name)) for name in self.all_nodes]
+                states = [
+                    NodeState(node=name, states=self._slurm_state(name), reason=self.reasons.get(name, ""))
+                    for name in self.all_nodes
+                ]
                 return SlurmReported(at=self.at, job=self.slurm, nodes=tuple(states))
             case Collect():
                 verdict = unreachable(*order.lost_nodes) if order.lost_nodes else self.verdict
                 return Diagnosed(at=self.at, incident=order.incident, verdict=verdict, step=self.furthest)
             case _:
                 return None
+
+    def _choice(self, order: ChooseCheckpoint) -> Choice:
+        best = self.choice.chosen
+        is_avoided = best is not None and best.path in order.avoid
+        return Choice(chosen=None, why="none is whole") if is_avoided else self.choice
 
     def _slurm_answered(self, order: Submit | Requeue | Shrink) -> Event:
         match order:

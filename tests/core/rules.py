@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from supervisor.core.events import Carried
 from supervisor.core.instructions import (
     AskSlurm,
     CancelJob,
@@ -15,6 +16,8 @@ from supervisor.core.instructions import (
     StopAttempt,
     Submit,
 )
+from supervisor.core.policy_table import Rule, table
+from supervisor.settings import Settings
 
 if TYPE_CHECKING:
     from tests.core.harness import World
@@ -36,11 +39,21 @@ def check_rules(world: "World", order: Instruction) -> None:
         if not world.state.may_start_anyway and world.settings.mode == "act":
             assert not set(order.nodes) & set(world.state.unfit), "an unfit node is used"
         assert set(order.nodes) | set(order.hidden) == set(world.state.held)
+        assert order.resume_from not in world.state.behind.distrusted, "a checkpoint that could not be loaded is used"
+        assert world.state.not_before is None or world.at >= world.state.not_before, "started within the pause"
     if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
         assert world.settings.mode == "act" or world.state.term is not None, f"{order} in mode observe"
     if isinstance(order, Submit) and world.state.term is not None and not order.only_look:
         # A submission that was ordered for the dead node, before Slurm ended the job for it, may be ordered again.
         causes = {"walltime", "preemption", "node_failure"}
         assert world.state.term.cause in causes, "submitted without a positive cause"
-    assert world.state.behind.restarts <= world.settings.max_restarts
-    assert world.state.behind.restarts_without_progress <= world.settings.max_restarts_without_progress
+    _check_budgets(world.state.behind, world.settings)
+
+
+def _check_budgets(behind: Carried, settings: Settings) -> None:
+    """None is ever exceeded: neither the run's nor a cause's nor a class's."""
+    assert behind.restarts <= settings.max_restarts
+    assert behind.restarts_without_progress <= settings.max_restarts_without_progress
+    for name, done in behind.restarts_by.items():
+        budget = table(settings.policy).rules.get(name, Rule()).budget
+        assert budget is None or done <= budget, f"{done} restarts for {name}"

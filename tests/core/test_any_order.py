@@ -14,7 +14,7 @@ from supervisor.core.snapshot import Snapshot
 from supervisor.core.state import Stage
 from supervisor.model.facts import JobFacts
 from supervisor.model.ids import AttemptNo, JobId
-from supervisor.model.verdict import Retry
+from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
 from tests.core.facts import NO_ANSWER, NONE_YET, crash, node, nodes, unreachable, whole
 from tests.core.harness import World
@@ -69,6 +69,12 @@ def _unprovable(world: World) -> None:
 def _unkillable(world: World) -> None:
     stuck = Stopped(at=0.0, attempt=AttemptNo(0), is_proven=False, unkillable=nodes(2), text="node002")
     world.stop_proofs.append(stuck)
+
+
+def _of(cause: str, cls: Class, *, retry: Retry = Retry.YES, skip: str = "") -> Verdict:
+    return Verdict(
+        cls=cls, cause=cause, confidence=0.9, summary=cause, retry=retry, skip=skip, fingerprint=f"{cause}|{skip}"
+    )
 
 
 def _set(name: str, value: object) -> Callable[[World], None]:
@@ -127,7 +133,11 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "checkpoint 7": _set("choice", whole(7)),
     "other verdict": _set("verdict", crash(fingerprint="other")),
     "final verdict": _set("verdict", crash(retry=Retry.NO)),
+    "throttled": _set("verdict", _of("data_source_throttled", Class.DATA)),
+    "bad checkpoint": _set("verdict", _of("checkpoint_corrupt", Class.DATA)),
+    "bad shard": _set("verdict", _of("corrupt_shard", Class.DATA, retry=Retry.SKIP, skip="/data/1")),
     "batch host blamed": _set("verdict", unreachable(node(1))),
+    "kill task failed": lambda world: world.reasons.update({node(3): "Kill task failed", node(4): "Kill task failed"}),
     "slurm silent": _set("slurm", None),
 }
 _STORY = st.lists(st.sampled_from(sorted(_ACTIONS)), max_size=30)
@@ -138,6 +148,8 @@ _SETTINGS = st.builds(
     mode=st.sampled_from(["act", "act", "act", "observe"]),
     min_nodes=st.sampled_from([0, 2]),
     max_restarts=st.sampled_from([0, 2, 20]),
+    policy=st.sampled_from(["", "software.budget=1 hardware.budget=1", "data_source_throttled.wait_s=5"]),
+    skip_data=st.booleans(),
 )
 
 

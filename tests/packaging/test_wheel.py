@@ -13,6 +13,7 @@ from supervisor.version import VERSION
 _DATA = [
     "supervisor/diagnose/packs/slurm.toml",
     "supervisor/diagnose/taxonomy.toml",
+    "supervisor/core/policy.toml",
     "supervisor/slurm/shim/srun",
     "supervisor/slurm/shim/function.bash",
     "supervisor/agent/boot.py",

@@ -113,6 +113,7 @@ def test_garbled_counts_are_left_as_they_are() -> None:
         ("resume_from", "/c/step 7", "SUPERVISE_RESUME_FROM", "/c/step 7"),
         ("resume_step", 0, "SUPERVISE_RESUME_STEP", "0"),
         ("incident", IncidentNo(3), "SUPERVISE_INCIDENT", "3"),
+        ("skip", ("/data/1.tar", "step 7"), "SUPERVISE_SKIP", "/data/1.tar\nstep 7"),
         ("hidden", (NodeName("n1"), NodeName("n2")), "SUPERVISE_HIDDEN", "n[1-2]"),
     ],
 )

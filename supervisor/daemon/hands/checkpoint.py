@@ -40,4 +40,4 @@ def _find(url: str, order: ChooseCheckpoint, *, deadline_s: float) -> Choice:
         if again.verdict == "whole":
             return Choice(chosen=again)
         _log.warning("checkpoint.changed", path=again.path, verdict=again.verdict, why=again.why)
-    return find_newest(url, deadline_s=ends - time.monotonic(), known_step=order.known_step)
+    return find_newest(url, deadline_s=ends - time.monotonic(), known_step=order.known_step, avoid=order.avoid)

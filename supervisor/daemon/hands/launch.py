@@ -26,6 +26,7 @@ def launch(world: World, order: LaunchAttempt) -> None:
         resume_from=order.resume_from,
         resume_step=order.resume_step,
         incident=order.incident,
+        skip=order.skip,
         beat_folder=str(_beat_folder(world.folder)),
         shim=_shim(world, base) if order.hidden else None,
     )
