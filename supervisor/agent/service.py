@@ -20,7 +20,18 @@ from supervisor.beat.pages import Pages
 from supervisor.bus.protocol import AgentLink
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.ids import AttemptNo, NodeName, Rank
-from supervisor.model.wire import Beats, CheckNode, Fenced, RankBeat, RankGone, Status, StopRanks, TellBeats, ToAgent
+from supervisor.model.wire import (
+    Beats,
+    CheckNode,
+    Fenced,
+    RankBeat,
+    RankGone,
+    SaveAndStop,
+    Status,
+    StopRanks,
+    TellBeats,
+    ToAgent,
+)
 from supervisor.selftest.tier0 import NodeCheck
 
 _FACTS_S: Final = 2.0
@@ -127,6 +138,8 @@ class Agent:
                     self._link.send(await self._senses.check.answer(self._node, command))
                 case TellBeats():
                     await self._tell_beats()
+                case SaveAndStop():
+                    self._senses.pages.ask_to_stop()
         except Exception as error:  # noqa: BLE001 - a command that cannot be done stays unanswered; the agent lives on
             _complain(f"{type(command).__name__} {command.ask}", error)
 

@@ -4,7 +4,7 @@ from typing import Final, Literal, NamedTuple
 
 from supervisor.errors import PayloadRefused
 from supervisor.model.ids import AttemptNo, NodeName, RunId
-from supervisor.model.wire import Beats, CheckNode, FromAgent, Status, StopRanks, TellBeats, ToAgent
+from supervisor.model.wire import Beats, CheckNode, FromAgent, SaveAndStop, Status, StopRanks, TellBeats, ToAgent
 
 _ROOT: Final = "supervise/1"
 """The number is the version of what is said: another version is another tree, never a misread message."""
@@ -90,6 +90,8 @@ def verb(message: ToAgent) -> str:
             return "check_node"
         case TellBeats():
             return "tell_beats"
+        case SaveAndStop():
+            return "save_and_stop"
 
 
 def parse_node_topic(topic: str) -> NodeTopic:

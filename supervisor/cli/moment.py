@@ -9,6 +9,7 @@ import click
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _AGO: Final = re.compile(r"(\d{1,9})([smhdw])")
+_CLOCK: Final = re.compile(r"([012]?\d):([0-5]\d)")
 _FORMS: Final = "7d, 12h, 90m or a date such as 2026-01-31"
 
 
@@ -25,3 +26,26 @@ class Moment(click.ParamType[float]):
             return dt.datetime.fromisoformat(value).astimezone().timestamp()
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is no time; write {_FORMS}", param, ctx)
+
+
+class Ahead(click.ParamType[float]):
+    """`30m`, `2h`, `18:00` (the next one) or a date with a time; becomes seconds since the epoch."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """That time; asks again with the forms that are understood where it is none."""
+        if later := _AGO.fullmatch(value):
+            return time.time() + int(later[1]) * _UNITS[later[2]]
+        try:
+            if clock := _CLOCK.fullmatch(value):
+                return _next(dt.time(int(clock[1]), int(clock[2])))
+            return dt.datetime.fromisoformat(value).astimezone().timestamp()
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time; write 30m, 2h, 18:00 or 2026-01-31T18:00", param, ctx)
+
+
+def _next(clock: dt.time) -> float:
+    now = dt.datetime.now().astimezone()
+    then = now.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
+    return (then if then > now else then + dt.timedelta(days=1)).timestamp()

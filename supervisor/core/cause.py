@@ -64,6 +64,8 @@ def is_successor_unwanted(state: State) -> bool:
 
     A dead node is reason enough for one, unless Slurm starts the job again itself, or nobody knows.
     """
+    if state.halt is not None:
+        return True
     cause = state.term.cause if state.term else ""
     if cause == "node_failure" and state.slurm.job is not None:
         return state.slurm.job.requeue

@@ -5,10 +5,11 @@
 
 from typing import Literal
 
+from supervisor.core.carried import Carried
 from supervisor.model.base import Fact
 from supervisor.model.facts import Choice, JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
-from supervisor.model.records import IncidentRecord
+from supervisor.model.order import PersonOrder
 from supervisor.model.verdict import Verdict
 from supervisor.model.wire import NodeFacts
 
@@ -28,40 +29,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started"):
     """What Slurm does to the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
     restarts: int = 0
     """SLURM_RESTART_COUNT."""
-    carried: "Carried | None" = None
+    carried: Carried | None = None
     """What earlier jobs of this run used up; None in the first job."""
-
-
-class Carried(Fact, frozen=True, kw_only=True):
-    """What a run has behind it when a new job takes it over: budgets are counted over the whole run."""
-
-    attempts: int = 0
-    incidents: int = 0
-    restarts: int = 0
-    restarts_without_progress: int = 0
-    furthest_step: int | None = None
-    lost_node_seconds: float = 0.0
-    requested_node_seconds: float = 0.0
-    fingerprint: str = ""
-    """The last failure's."""
-    fingerprint_step: int | None = None
-    """The furthest step when it happened."""
-    excluded: tuple[NodeName, ...] = ()
-    """Nodes excluded by us so far, not by the user."""
-    planned: int = 0
-    """How many of `incidents` were planned stops: no interruptions."""
-    checkpoint_step: int | None = None
-    """The newest whole checkpoint that was ever chosen: from then on "none" is not believed."""
-    restarts_by: dict[str, int] = {}  # noqa: RUF012  # msgspec copies mutable defaults
-    """How many of `restarts` were for each cause and for each class."""
-    kill_failed: tuple[NodeName, ...] = ()
-    """Nodes that Slurm drained after one of our stops, because something there could not be killed."""
-    distrusted: tuple[str, ...] = ()
-    """Checkpoints that an attempt could not begin with, though they look whole."""
-    skip: tuple[str, ...] = ()
-    """What the program is asked to leave out, the newest last: files, or `step N`."""
-    open_incident: IncidentRecord | None = None
-    """The interruption that the new job recovers from; it is closed when the furthest step is reached again."""
 
 
 class SupervisorStarted(Fact, frozen=True, kw_only=True, tag="supervisor_started"):
@@ -262,6 +231,13 @@ class Requeued(Fact, frozen=True, kw_only=True, tag="requeued"):
     text: str = ""
 
 
+class Ordered(Fact, frozen=True, kw_only=True, tag="ordered"):
+    """A person wants something of the running job (`supervise halt`, `mode`, `exclude`, ...)."""
+
+    at: float
+    order: PersonOrder
+
+
 class Tick(Fact, frozen=True, kw_only=True, tag="tick"):
     """Deadlines are judged here. Recorded only when something was decided, so that a replay decides the same."""
 
@@ -291,5 +267,6 @@ Event = (
     | CheckpointChosen
     | Submitted
     | Requeued
+    | Ordered
     | Tick
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from supervisor.core import incident
+from supervisor.core import halted, incident
 from supervisor.core.accounting import with_restart
 from supervisor.core.cause import is_successor_unwanted
 from supervisor.core.end import finish
@@ -64,6 +64,9 @@ def submitted(turn: Turn, event: Submitted) -> None:
         return
     if turn.state.stage is not Stage.SUBMITTING:
         return
+    if turn.state.halt is not None and event.outcome != "unknown":
+        _halted_meanwhile(turn, event)
+        return
     match event.outcome:
         case "accepted":
             turn.set(submitted=event.job_id)
@@ -78,7 +81,11 @@ def requeued(turn: Turn, event: Requeued) -> None:
     """`scontrol requeue` has answered."""
     if turn.state.stage is not Stage.REQUEUEING:
         return
-    if event.ok:
+    if turn.state.halt is not None:
+        # Where Slurm starts this very job again, that must not be.
+        turn.do(*([CancelJob(job_id=turn.state.job_id)] if event.ok else []))
+        finish(turn, words=halted.words(turn.state.halt))
+    elif event.ok:
         incident_action(turn, "requeue")
         finish(turn, words="Slurm starts this job again", handed_over=True)
     else:
@@ -114,7 +121,8 @@ def _order(turn: Turn) -> None:
     turn.set(tries=tries)
     attempt = turn.state.attempt
     may_live = turn.state.is_unproven or (attempt is not None and not attempt.is_gone)
-    turn.do(Submit(exclude=turn.state.exclude, after_this_job=may_live))
+    # A person may have halted the run since: then a job is only looked for, to cancel it.
+    turn.do(Submit(exclude=turn.state.exclude, after_this_job=may_live, only_look=turn.state.halt is not None))
 
 
 def _submit_again(turn: Turn, text: str) -> None:
@@ -191,6 +199,15 @@ def _submitted_too_late(turn: Turn, event: Submitted) -> None:
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
         turn.set(submitted=event.job_id, unwanted=event.job_id)
         turn.do(CancelJob(job_id=event.job_id))
+
+
+def _halted_meanwhile(turn: Turn, event: Submitted) -> None:
+    if event.job_id is not None:
+        turn.set(submitted=event.job_id)
+        take_back(turn)
+    if turn.state.halt is not None:
+        incident_action(turn, "stop")
+        finish(turn, words=halted.words(turn.state.halt))
 
 
 def _without(turn: Turn) -> str:

@@ -130,6 +130,18 @@ class Comment(Fact, frozen=True, kw_only=True, tag="comment"):
     text: str
 
 
+class AskSave(Fact, frozen=True, kw_only=True, tag="ask_save"):
+    """Ask the ranks of this attempt to save and stop: `beat()` returns True from now on. Has no answer."""
+
+    attempt: AttemptNo
+
+
+class PutAway(Fact, frozen=True, kw_only=True, tag="put_away"):
+    """A person's order is carried out and its answer known: its file may go."""
+
+    order: str
+
+
 class KeepRecord(Fact, frozen=True, kw_only=True, tag="keep_record"):
     """Write (again) `incidents/NNN/verdict.json`."""
 
@@ -152,4 +164,6 @@ Instruction = (
     | Say
     | Comment
     | KeepRecord
+    | AskSave
+    | PutAway
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from supervisor.core import handover, incident, resume
+from supervisor.core import halted, handover, incident, resume
 from supervisor.core.accounting import with_restart
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptStarted, CheckpointChosen, NodesChecked, Shrunk
@@ -24,6 +24,10 @@ _LAUNCHES: Final = 3
 
 def go_on(turn: Turn) -> None:
     """Whatever is missing before a launch is begun; when nothing is, the attempt is launched."""
+    if turn.state.halt is not None:
+        halted.keep(turn)
+        finish(turn, words=halted.words(turn.state.halt))
+        return
     placement = place(turn.state, turn.settings)
     if placement is None:
         handover.no_nodes(turn)

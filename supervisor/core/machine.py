@@ -4,14 +4,27 @@ from collections.abc import Iterable
 
 import msgspec
 
-from supervisor.core import breaker, handover, incident, late_cancel, launch, planned, recover, takeover, ticks, watch
+from supervisor.core import (
+    breaker,
+    halt,
+    handover,
+    incident,
+    late_cancel,
+    launch,
+    orders,
+    planned,
+    recover,
+    takeover,
+    ticks,
+    watch,
+)
 from supervisor.core.accounting import requested_at_start
+from supervisor.core.carried import Carried
 from supervisor.core.events import (
     AgentSilent,
     AgentUp,
     AttemptEnded,
     AttemptStarted,
-    Carried,
     CheckpointChosen,
     Diagnosed,
     Event,
@@ -19,6 +32,7 @@ from supervisor.core.events import (
     LineSeen,
     NodeProbed,
     NodesChecked,
+    Ordered,
     Progressed,
     RankFailed,
     RanksSeen,
@@ -42,7 +56,7 @@ from supervisor.settings import Settings
 
 def handle(state: State, event: Event, settings: Settings) -> tuple[State, tuple[Instruction, ...]]:
     """The state after the event, and what is to be done, in this order."""
-    turn = Turn(state, settings, event.at)
+    turn = Turn(state, _now(state, settings), event.at)
     if isinstance(event, RunStarted):
         _run_started(turn, event)
     elif state.stage is Stage.FINISHED:
@@ -53,6 +67,11 @@ def handle(state: State, event: Event, settings: Settings) -> tuple[State, tuple
         # Such a tick is not recorded, so it must not change anything either.
         return state, ()
     return turn.state, tuple(turn.out)
+
+
+def _now(state: State, settings: Settings) -> Settings:
+    """The settings as they count now: a person may have changed the mode."""
+    return msgspec.structs.replace(settings, mode=state.behind.mode) if state.behind.mode else settings
 
 
 def replay(events: Iterable[Recorded], settings: Settings) -> State:
@@ -90,6 +109,8 @@ def _after_the_end(turn: Turn, event: Event) -> None:
     match event:
         case Submitted():
             handover.submitted(turn, event)
+        case Ordered():
+            orders.ordered(turn, event)
         case SupervisorStarted():
             takeover.began(turn, event)
         case KeeperReported():
@@ -116,6 +137,8 @@ def _handle(turn: Turn, event: Event) -> None:
             takeover.keeper_said(turn, event)
         case SignalReceived():
             planned.signalled(turn, event)
+        case Ordered():
+            orders.ordered(turn, event)
         case NodesChecked() | Diagnosed() | Stopped() | Shrunk() | CheckpointChosen() | Submitted() | Requeued():
             _answer(turn, event)
         case RunStarted():
@@ -138,6 +161,7 @@ def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmRepor
             # A node may be given up for lost by age alone: before anything is started on it.
             ticks.judge_losses(turn)
             ticks.tick(turn)
+            halt.look(turn)
             return
     ticks.judge_losses(turn)
 
@@ -176,6 +200,7 @@ def _answer(
         case CheckpointChosen():
             launch.chosen(turn, event)
             planned.chosen(turn, event)
+            halt.chosen(turn, event)
         case Submitted():
             handover.submitted(turn, event)
             planned.submitted(turn, event)

@@ -219,7 +219,7 @@ def _choose_order(turn: Turn) -> ChooseCheckpoint:
 
 def _goes_on(turn: Turn) -> bool:
     """A successor is wanted: a positive cause, nobody else sees to it, and it would get further."""
-    if turn.is_observing or turn.term.cause not in POSITIVE:
+    if turn.is_observing or turn.state.halt is not None or turn.term.cause not in POSITIVE:
         return False
     if turn.term.cause == "preemption":
         return not is_requeued_by_slurm(turn.state)

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from supervisor.core import halted
 from supervisor.core.accounting import is_too_much_lost, lost_share
 from supervisor.core.placement import Placement, leaving, place
 from supervisor.core.policy_table import row
@@ -97,6 +98,10 @@ def _distrusted(verdict: Verdict, state: State, settings: Settings) -> str:
     if attempt is None or attempt.resumed_from is None or not row(verdict, settings.policy).rollback:
         return ""
     return "" if attempt.step is not None and attempt.step > (attempt.resumed_step or 0) else attempt.resumed_from
+
+
+def _halted(_verdict: Verdict, state: State, _settings: Settings, _at: float) -> str:
+    return halted.words(state.halt) if state.halt else ""
 
 
 def _not_retryable(verdict: Verdict, state: State, settings: Settings, _at: float) -> str:
@@ -193,4 +198,4 @@ def _lost_share(_verdict: Verdict, state: State, settings: Settings, at: float) 
 
 _Rule = Callable[[Verdict, State, Settings, float], str]
 _BUDGETS: Final[tuple[_Rule, ...]] = (_restarts, _without_progress, _of_this_kind, _drained, _lost_share)
-_RULES: Final[tuple[_Rule, ...]] = (_not_retryable, _own_end, _same_again, *_BUDGETS)
+_RULES: Final[tuple[_Rule, ...]] = (_halted, _not_retryable, _own_end, _same_again, *_BUDGETS)

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from supervisor.core import handover, incident, launch, planned, watch
+from supervisor.core import halted, handover, incident, launch, planned, watch
+from supervisor.core.answer_to_signal import is_answer_to_signal
 from supervisor.core.cause import POSITIVE
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
@@ -15,9 +16,6 @@ from supervisor.core.wording import completed, decision, ended_by, silence, verd
 from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 
-_ANSWER_S: Final = 900.0
-"""A script that ends later than this after a signal does not end because of it: some save a checkpoint at USR1 and go
-on for hours."""
 _STOPS: Final = 3
 """Orders to stop with proof, each with a deadline of its own, before the proof is given up."""
 _COLLECTS: Final = 3
@@ -190,22 +188,18 @@ def stop_order(turn: Turn) -> StopAttempt:
 
 
 def _ended_by_itself(turn: Turn, status: Exit) -> None:
-    if status.is_good:
+    if turn.state.halt is not None:
+        # It was asked to save and stop.
+        halted.keep(turn)
+        finish(turn, words=halted.words(turn.state.halt))
+    elif status.is_good:
         finish(turn, words=completed(interruptions(turn)))
-    elif _is_answer_to_signal(turn):
+    elif is_answer_to_signal(turn):
         finish(turn, words=f"the script ended after a signal, with {ended_by(status.code, status.signal)}")
     elif turn.attempt.is_observed:
         finish(turn, words=_last_words(turn))
     else:
         interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.lost_of_attempt(turn))
-
-
-def _is_answer_to_signal(turn: Turn) -> bool:
-    """A warning before the time limit, or the user's own signal: how the script ends after it is its own decision."""
-    attempt = turn.attempt
-    if attempt.warned_at is None or turn.at - attempt.warned_at > _ANSWER_S or watch.lost_of_attempt(turn):
-        return False
-    return attempt.failed_at is None or attempt.failed_at >= attempt.warned_at
 
 
 def _ended_well_after_all(turn: Turn) -> None:
@@ -295,6 +289,8 @@ def _stop_again(turn: Turn, text: str) -> None:
 
 
 def _last_words(turn: Turn) -> str:
+    if turn.state.halt is not None:
+        return halted.words(turn.state.halt)
     record = turn.incident.record
     summary = f", {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
     return f"{verdict_name(record.verdict)}{summary}; {record.action_text}"

@@ -3,12 +3,14 @@
 from enum import StrEnum
 from typing import Literal
 
-from supervisor.core.events import Carried, NodesChecked
+from supervisor.core.carried import Carried
+from supervisor.core.events import NodesChecked
 from supervisor.core.instructions import Finish
 from supervisor.model.base import Fact
 from supervisor.model.facts import Choice, JobFacts
 from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
 from supervisor.model.job_comment import Mark
+from supervisor.model.order import Answer
 from supervisor.model.records import IncidentRecord
 
 
@@ -106,6 +108,21 @@ class Check(Fact, frozen=True, kw_only=True):
     repeats: int = 0
 
 
+class Halt(Fact, frozen=True, kw_only=True):
+    """A person's wish that the run ends. As long as it stands nothing is started any more."""
+
+    by: str
+    why: str = ""
+    is_now: bool = False
+    """Carried out; before that the running attempt goes on."""
+    until: float | None = None
+    """At the latest then."""
+    waits_for_checkpoint: bool = False
+    known_step: int | None = None
+    """Step of the newest checkpoint when it was asked for a newer one; -1: there was none; None: not known yet."""
+    looked_at: float | None = None
+
+
 class Incident(Fact, frozen=True, kw_only=True):
     """The interruption at hand, from its opening until the furthest step is reached again."""
 
@@ -201,6 +218,9 @@ class State(Fact, frozen=True, kw_only=True):
     choice_tries: int = 0
     not_before: float | None = None
     """The next attempt waits until then: the cause is one that asking at once makes worse."""
+    halt: Halt | None = None
+    answers: dict[str, Answer] = {}  # noqa: RUF012  # msgspec copies mutable defaults
+    """To persons' orders, by the order's id: the last few."""
     shrinking: tuple[NodeName, ...] = ()
     tries: int = 0
     """Of the present stage."""

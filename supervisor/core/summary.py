@@ -3,7 +3,7 @@
 import msgspec
 
 from supervisor.core.accounting import booked, requested
-from supervisor.core.events import Carried
+from supervisor.core.carried import Carried
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, State
 from supervisor.model.base import Fact

@@ -25,6 +25,7 @@ from supervisor.daemon.hands.site import site_hand
 from supervisor.daemon.history import Opening, opening
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.logs import log_to
+from supervisor.daemon.orders import watch_orders
 from supervisor.daemon.reporter import Reporter
 from supervisor.daemon.surroundings import Surroundings, read
 from supervisor.errors import SuperviseError
@@ -241,6 +242,7 @@ def _watches(basics: Basics, parts: Parts, begins: Opening) -> dict[str, Corouti
     found = {
         "agents": eyes.watch_agents(world, parts.agents),
         "time": eyes.watch_time(world),
+        "orders": watch_orders(world),
         "output": eyes.watch_output(world),
         "agent_log": agent_log.keep_bounded(basics.folder, basics.writer),
         "broker": parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from supervisor.core import halted
 from supervisor.core.state import State
 from supervisor.core.summary import summary
 from supervisor.daemon.assemble import Parts
@@ -28,7 +29,8 @@ class Reporter:
     def changed(self, state: State) -> None:
         """The machine has handled an event: nodes that left are no longer expected, and a new stage is shown."""
         attempt = state.attempt
-        shown = (state.stage, attempt.number if attempt else 0, state.behind.incidents, state.held, state.unfit)
+        number = attempt.number if attempt else 0
+        shown = (state.stage, number, state.behind.incidents, state.held, state.unfit, state.answers)
         if shown == self._shown:
             return
         self._shown = shown
@@ -52,7 +54,9 @@ class Reporter:
             updated_at=world.clock(),
             began_at=self._began_at,
             stage=seen.stage.value,
-            mode=world.settings.mode,
+            mode=state.behind.mode or world.settings.mode,
+            halt=halted.words(state.halt) if state.halt else "",
+            answers=state.answers,
             attempt=seen.attempt,
             step=seen.step,
             step_s=self._step_s(),

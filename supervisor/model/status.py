@@ -2,6 +2,7 @@
 
 from supervisor.model.base import Fact
 from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
+from supervisor.model.order import Answer
 
 
 class RunStatus(Fact, frozen=True, kw_only=True):
@@ -16,6 +17,10 @@ class RunStatus(Fact, frozen=True, kw_only=True):
     stage: str = ""
     """The machine's word: preparing, launching, running, collecting, …, finished."""
     mode: str = "act"
+    halt: str = ""
+    """A person wants the run to end (`supervise halt`): who and why."""
+    answers: dict[str, Answer] = {}  # noqa: RUF012  # msgspec copies mutable defaults
+    """To the last orders of persons, by the order's id."""
     attempt: AttemptNo = AttemptNo(0)
     step: int | None = None
     step_s: float | None = None

@@ -120,6 +120,12 @@ class TellBeats(Fact, frozen=True, kw_only=True, tag="tell_beats"):
     ask: str
 
 
+class SaveAndStop(Fact, frozen=True, kw_only=True, tag="save_and_stop"):
+    """Command: let `beat()` return True in all ranks of the running attempt from now on. It has no answer."""
+
+    ask: str
+
+
 class Stopped(Fact, frozen=True, kw_only=True, tag="stopped"):
     """Answer to `StopRanks`: the proof, or who is left."""
 
@@ -144,4 +150,4 @@ class Checked(Fact, frozen=True, kw_only=True, tag="checked"):
 
 
 FromAgent = Status | Beats | RankGone | Fenced | Stopped | Checked
-ToAgent = StopRanks | CheckNode | TellBeats
+ToAgent = StopRanks | CheckNode | TellBeats | SaveAndStop

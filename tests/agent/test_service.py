@@ -19,7 +19,7 @@ from supervisor.agent.watcher import Watcher
 from supervisor.beat.pages import Pages
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.ids import AttemptNo, JobId, NodeName, RunId
-from supervisor.model.wire import Beats, Checked, CheckNode, Fenced, RankGone, Status, Stopped, StopRanks
+from supervisor.model.wire import Beats, Checked, CheckNode, Fenced, RankGone, SaveAndStop, Status, Stopped, StopRanks
 from supervisor.selftest.tier0 import NodeCheck
 from supervisor.telemetry.gpu.nvml import NvmlReader
 
@@ -129,6 +129,16 @@ async def test_it_stops_ranks_and_answers(work: Work, link: Any, spawn: Spawn) -
         link.tell(StopRanks(ask="q7", attempt=AttemptNo(2), grace_s=30.0))
         assert await link.said(Stopped) == Stopped(node=HERE, ask="q7")
     assert rank.wait(60) == -15
+
+
+async def test_it_asks_ranks_to_save_and_stop(work: Work, link: Any, spawn: Spawn, folder: Path) -> None:
+    """`beat()` of the running attempt returns True from then on."""
+    heeding = f"sys.path.append({BEAT_FOLDER!r})\nfrom supervise_beat import beat\nprint('ready', flush=True)\n"
+    rank = spawn(f"{heeding}while not beat(1): time.sleep(0.02)\n", SUPERVISE_BEAT_DIR=str(folder), SLURM_PROCID="5")
+    async with work():
+        await link.said(Beats, lambda beats: bool(beats.ranks))
+        link.tell(SaveAndStop(ask="q9"))
+        assert await asyncio.to_thread(rank.wait, 60) == 0
 
 
 async def test_it_checks_the_node_and_answers(work: Work, link: Any) -> None:

@@ -9,18 +9,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from supervisor.core.carried import Carried
 from supervisor.core.events import (
     AgentSilent,
     AgentUp,
     AttemptEnded,
     AttemptStarted,
-    Carried,
     CheckpointChosen,
     Diagnosed,
     Event,
     KeeperReported,
     NodeProbed,
     NodesChecked,
+    Ordered,
     Progressed,
     RankFailed,
     RanksSeen,
@@ -35,6 +36,7 @@ from supervisor.core.events import (
     Tick,
 )
 from supervisor.core.instructions import (
+    AskSave,
     AskSlurm,
     CancelJob,
     CheckNodes,
@@ -46,6 +48,7 @@ from supervisor.core.instructions import (
     KeepRecord,
     LaunchAttempt,
     ProbeNode,
+    PutAway,
     Requeue,
     Say,
     Shrink,
@@ -58,6 +61,7 @@ from supervisor.core.snapshot import Recorded
 from supervisor.core.state import State
 from supervisor.model.facts import Choice, JobFacts, NodeState
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId, NodeName, Rank, RunId
+from supervisor.model.order import PersonOrder
 from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Verdict
 from supervisor.settings import Settings
@@ -182,6 +186,13 @@ class World:
         self.send(SignalReceived(at=self.at, number=15, whole_step=whole))
         return self
 
+    def order(self, what: str, **more: Any) -> str:  # fields of PersonOrder
+        """A person orders something; the answer."""
+        number = f"order-{len(self.given(PutAway))}"
+        order = PersonOrder(id=number, at=self.at, by="alice", what=what, **more)  # type: ignore[arg-type]  # its words
+        self.send(Ordered(at=self.at, order=order))
+        return self.state.answers[number].text
+
     def restart(self) -> "World":
         """The supervisor is killed and begins again from its log; open questions are lost."""
         self.state = replay(self.log, self.settings)
@@ -266,7 +277,7 @@ class World:
         for instruction in instructions:
             check_rules(self, instruction)
             self.done.append(instruction)
-            if not isinstance(instruction, (Say, Comment, KeepRecord, Finish, CancelJob)):
+            if not isinstance(instruction, (Say, Comment, KeepRecord, Finish, CancelJob, AskSave, PutAway)):
                 self.pending.append(instruction)
 
     def answer(self) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from supervisor.core.events import Carried
+from supervisor.core.carried import Carried
 from supervisor.core.instructions import (
     AskSlurm,
     CancelJob,
@@ -10,6 +10,7 @@ from supervisor.core.instructions import (
     Instruction,
     KeepRecord,
     LaunchAttempt,
+    PutAway,
     Requeue,
     Say,
     Shrink,
@@ -26,28 +27,36 @@ if TYPE_CHECKING:
 def check_rules(world: "World", order: Instruction) -> None:
     """What must hold whatever happened before."""
     last = world.given(Finish)[-1:]
-    allowed = (Finish, CancelJob, Say, KeepRecord, *([AskSlurm] if last and last[0].handed_over else []))
+    allowed = (Finish, CancelJob, Say, KeepRecord, PutAway, *([AskSlurm] if last and last[0].handed_over else []))
     assert not last or isinstance(order, allowed), f"{order} after the end"
     if isinstance(order, LaunchAttempt):
         assert world.state.term is None, "launched after SIGTERM"
+        assert world.state.halt is None, "launched though a person halted the run"
         assert not world.live or world.live == order.attempt, f"{world.live} lives while {order} is given"
         others = world.unproven - {int(order.attempt)}
         assert not others, f"{others} not proven stopped before {order}"
         assert not set(order.nodes) & set(world.state.out), "a node that has left is used"
         lost = {name for name in world.state.unfit if name in world.state.trouble}
-        assert world.settings.mode == "observe" or not set(order.nodes) & lost, "a lost node is used"
-        if not world.state.may_start_anyway and world.settings.mode == "act":
+        assert _mode(world) == "observe" or not set(order.nodes) & lost, "a lost node is used"
+        if not world.state.may_start_anyway and _mode(world) == "act":
             assert not set(order.nodes) & set(world.state.unfit), "an unfit node is used"
         assert set(order.nodes) | set(order.hidden) == set(world.state.held)
         assert order.resume_from not in world.state.behind.distrusted, "a checkpoint that could not be loaded is used"
         assert world.state.not_before is None or world.at >= world.state.not_before, "started within the pause"
     if isinstance(order, (Submit, Requeue, StopAttempt, Shrink)):
-        assert world.settings.mode == "act" or world.state.term is not None, f"{order} in mode observe"
+        is_wanted = world.state.term is not None or world.state.halt is not None
+        assert _mode(world) == "act" or is_wanted, f"{order} in mode observe"
+    if isinstance(order, Submit) and world.state.halt is not None:
+        assert order.only_look, "submitted though a person halted the run"
     if isinstance(order, Submit) and world.state.term is not None and not order.only_look:
         # A submission that was ordered for the dead node, before Slurm ended the job for it, may be ordered again.
         causes = {"walltime", "preemption", "node_failure"}
         assert world.state.term.cause in causes, "submitted without a positive cause"
     _check_budgets(world.state.behind, world.settings)
+
+
+def _mode(world: "World") -> str:
+    return world.state.behind.mode or world.settings.mode
 
 
 def _check_budgets(behind: Carried, settings: Settings) -> None:

@@ -137,6 +137,13 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "bad checkpoint": _set("verdict", _of("checkpoint_corrupt", Class.DATA)),
     "bad shard": _set("verdict", _of("corrupt_shard", Class.DATA, retry=Retry.SKIP, skip="/data/1")),
     "batch host blamed": _set("verdict", unreachable(node(1))),
+    "halt now": lambda world: world.order("halt", is_now=True),
+    "halt after the next checkpoint": lambda world: world.order("halt", until=world.at + 500),
+    "resume": lambda world: world.order("resume"),
+    "observe": lambda world: world.order("mode", mode="observe"),
+    "act": lambda world: world.order("mode", mode="act"),
+    "exclude 3": lambda world: world.order("exclude", nodes=nodes(3)),
+    "unexclude 3": lambda world: world.order("unexclude", nodes=nodes(3)),
     "kill task failed": lambda world: world.reasons.update({node(3): "Kill task failed", node(4): "Kill task failed"}),
     "slurm silent": _set("slurm", None),
 }

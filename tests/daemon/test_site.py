@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supervisor.core.events import Carried
+from supervisor.core.carried import Carried
 from supervisor.core.instructions import KeepRecord
 from supervisor.core.state import State
 from supervisor.daemon.hands import site as module

@@ -18,7 +18,7 @@ from supervisor.daemon.keeper_link import Report
 from supervisor.keeper import keeper
 from supervisor.ledger.bounds import Limits
 from supervisor.model.ids import AttemptNo, NodeName, RunId
-from supervisor.model.wire import CheckNode, StopRanks, TellBeats, ToAgent
+from supervisor.model.wire import CheckNode, SaveAndStop, StopRanks, TellBeats, ToAgent
 from supervisor.settings import Settings
 from tests.docs.pages import CHECKOUT, PAGES, files_in, name_of, rows, section, text_of
 
@@ -27,7 +27,12 @@ _VARIABLE: Final = re.compile(r"\bSUPERVISE_[A-Z][A-Z_]*[A-Z]\b")
 _SOURCES: Final = ("*.py", "srun", "*.bash")
 _SETTINGS: Final = {field.name: field.default for field in msgspec.structs.fields(Settings)}
 _OF_SETTINGS: Final = {f"SUPERVISE_{name.upper()}" for name in _SETTINGS}
-_COMMANDS: Final = (StopRanks(ask="1", attempt=AttemptNo(1), grace_s=1.0), CheckNode(ask="1"), TellBeats(ask="1"))
+_COMMANDS: Final = (
+    StopRanks(ask="1", attempt=AttemptNo(1), grace_s=1.0),
+    CheckNode(ask="1"),
+    TellBeats(ask="1"),
+    SaveAndStop(ask="1"),
+)
 
 
 @cache

@@ -10,6 +10,7 @@ import structlog
 
 from supervisor.core.events import Event, SignalReceived, Stopped
 from supervisor.core.instructions import (
+    AskSave,
     AskSlurm,
     CancelJob,
     CheckNodes,
@@ -21,6 +22,7 @@ from supervisor.core.instructions import (
     KeepRecord,
     LaunchAttempt,
     ProbeNode,
+    PutAway,
     Requeue,
     Say,
     Shrink,
@@ -38,6 +40,7 @@ from supervisor.daemon.hands.shrink import shrink
 from supervisor.daemon.hands.software import remember
 from supervisor.daemon.hands.stop import stop
 from supervisor.daemon.hands.submit import CANCEL_S, cancel_job, requeue, submit
+from supervisor.daemon.orders import ask_save, put_away
 from supervisor.daemon.world import World
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -64,6 +67,7 @@ class Hands:
             ChooseCheckpoint: choose,
             ProbeNode: probe,
             AskSlurm: ask_slurm,
+            AskSave: ask_save,
             Collect: collect,
             StopAttempt: self._stop,
             Shrink: shrink,
@@ -95,6 +99,8 @@ class Hands:
             case KeepRecord():
                 keep(world, order)
                 world.tell_person(order)
+            case PutAway():
+                put_away(world, order.order)
             case LaunchAttempt():
                 launch(world, order)
                 recording = self._answered(remember(world, order), "remember")
