@@ -1,7 +1,5 @@
 """What a person orders of a job that runs on the cluster."""
 
-import json
-
 import pytest
 from story.waiting import wait_for
 
@@ -18,9 +16,8 @@ def test_a_run_is_halted_after_its_next_checkpoint(alice: User) -> None:
     assert done.returncode == 0, done.stderr
     assert "after its next checkpoint" in done.stdout
     job.wait_ended(60)
-    step = json.loads(alice.asks("status", "--json", job.job_id).stdout)["step"]
-    assert step < 300
     assert "halted by" in job.output
+    assert "step 300 " not in job.output
     assert job.run.attempts == 1
     assert not alice.queue()
     assert alice.asks("halt", "--now", job.job_id).returncode == 1
