@@ -102,6 +102,7 @@ def _run_started(turn: Turn, event: RunStarted) -> None:
         turn.change_behind(requested_node_seconds=requested_at_start(turn.state))
     if behind.open_incident is not None:
         turn.set(incident=incident.taken_over(behind.open_incident, event.at))
+        incident.keep(turn)
     launch.go_on(turn)
 
 

@@ -4,6 +4,7 @@ import msgspec
 
 from supervisor.core.accounting import booked, requested
 from supervisor.core.carried import Carried
+from supervisor.core.cut_off import interruption
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, State
 from supervisor.model.base import Fact
@@ -50,9 +51,11 @@ def carried(state: State, at: float) -> Carried:
         state = booked(state, at)
     incident = state.incident
     is_open = incident is not None and not incident.record.is_closed
+    missing = interruption(state, at)
     return msgspec.structs.replace(
         state.behind,
+        incidents=missing.incident if missing else state.behind.incidents,
         requested_node_seconds=requested(state, at),
         excluded=excluded(state),
-        open_incident=incident.record if is_open and incident else None,
+        open_incident=missing or (incident.record if is_open and incident else None),
     )

@@ -135,3 +135,35 @@ def test_a_log_that_began_anew_means_the_same(world: World, supervisors: int) ->
     world.log[-1] = msgspec.structs.replace(world.log[-1], at=world.at)
     assert _new_job(_opened(short, "18")) == _new_job(_opened(world.log, "18"))
     assert _new_job(_opened(short, restarts=1)).restarts == 1
+
+
+def test_a_job_that_ended_without_a_word_is_an_interruption(world: World) -> None:
+    """Its batch host died with its supervisor, and Slurm started it again: the next job writes it down."""
+    event = _new_job(_opened(world.log, restarts=1))
+    assert event.carried is not None
+    missing = event.carried.open_incident
+    assert missing is not None
+    assert (missing.incident, missing.action, missing.step_before) == (1, "requeue", 41)
+    assert (missing.verdict.cause, missing.verdict.blame.nodes) == ("node_unreachable", (node(1),))
+    after = World(settings=_SETTINGS, choice=whole(40), carried=event.carried).start().progress(41)
+    (record,) = after.records
+    assert record.is_closed
+    assert (record.attempt, record.resumed_step, record.steps_lost) == (1, 40, 1)
+    assert after.state.behind.incidents == 1
+
+
+@pytest.mark.parametrize("how", ["ended", "told to end", "recovering", "preparing"])
+def test_an_end_with_a_word_is_none(world: World, how: str) -> None:
+    """It finished, was told to, or its interruption is on record already."""
+    match how:
+        case "ended":
+            world.exit(0)
+        case "told to end":
+            world.term()
+        case "recovering":
+            world.exit(1)
+        case _:
+            world = World(settings=_SETTINGS, choice=whole(3)).begin()
+    event = _new_job(_opened(world.log, restarts=1))
+    assert event.carried is not None
+    assert event.carried.incidents == world.state.behind.incidents
