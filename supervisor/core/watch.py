@@ -130,12 +130,13 @@ def newly_lost(turn: Turn) -> tuple[NodeName, ...]:
 
 
 def suspected(turn: Turn) -> tuple[NodeName, ...]:
-    """Nodes lost or found dead by a probe: evidence for a diagnosis."""
-    return tuple(
-        node
-        for node, seen in turn.state.trouble.items()
-        if seen.dead_in_a_row or (node in turn.state.unfit and node in turn.state.held)
-    )
+    """Nodes of the present attempt that are lost or were found dead by a probe: evidence for a diagnosis.
+
+    One that was lost before it began is no evidence any more: it would be to blame for all that comes.
+    """
+    nodes = turn.state.attempt.nodes if turn.state.attempt else ()
+    trouble = turn.state.trouble.items()
+    return tuple(node for node, seen in trouble if node in nodes and (seen.dead_in_a_row or node in turn.state.unfit))
 
 
 def lost_of_attempt(turn: Turn) -> tuple[NodeName, ...]:

@@ -272,3 +272,15 @@ def test_never_waits_for_the_script() -> None:
     assert not world.given(Collect)
     world.exit(1)
     assert world.given(Collect)
+
+
+@pytest.mark.parametrize("shrink_ok", [True, False])
+def test_a_node_that_is_gone_is_not_blamed_again(*, shrink_ok: bool) -> None:
+    """It died before this attempt began: a program's fault after it is the program's, and its budgets hold."""
+    world = World(spares=1, shrink_ok=shrink_ok).start().progress(41).kill(node(3))
+    world.run(30)
+    assert world.given(Collect)[-1].lost_nodes == nodes(3)
+    world.ranks().progress(50).exit(1)
+    world.run(30)
+    assert world.given(Collect)[-1].lost_nodes == ()
+    assert [record.verdict.cause for record in world.records] == ["node_unreachable", "segfault"]

@@ -29,9 +29,12 @@ class RunFolder:
         return [line["job_id"] for line in _lines(self.path / "submissions.jsonl") if line.get("job_id")]
 
     def incidents(self) -> list[Json]:
-        """Every `incidents/NNN/verdict.json`, oldest first."""
-        found = (_object(path) for path in sorted(self.path.glob("incidents/*/verdict.json")))
-        return [incident for incident in found if incident]
+        """Every record of an incident, oldest first; those of long ago stand in one file."""
+        own = (_object(path) for path in sorted(self.path.glob("incidents/*/verdict.json")))
+        found = {
+            incident["incident"]: incident for incident in (*_lines(self.path / "incidents.jsonl"), *own) if incident
+        }
+        return [found[number] for number in sorted(found)]
 
     @property
     def attempts(self) -> int:

@@ -1,0 +1,82 @@
+"""What must hold after all that: complaints in words, none if it does."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from story.run_folder import Json
+from story.waiting import Late, wait_for
+
+from chaos.arena import SAVE_EVERY, Arena
+from chaos.faults import Done
+
+_BEFORE_S = 1.0
+"""The clocks of faults and incidents are the same machine's."""
+_ENDED_S = 90.0
+_CALLS = 40
+"""Slurm calls that an interruption may cost; a takeover counts anew."""
+
+
+def complaints(arena: Arena, done: Sequence[Done], expected: str) -> Iterator[str]:
+    """Everything that is not as it must be."""
+    yield from _result(arena, expected)
+    yield from _attempts(arena)
+    yield from _verdicts(arena, done)
+    yield from _leavings(arena)
+
+
+def _result(arena: Arena, expected: str) -> Iterator[str]:
+    try:
+        found = json.loads((arena.folder / "out" / "result.json").read_text())["sha256"]
+    except (OSError, ValueError, KeyError) as exc:
+        yield f"the run has no result ({exc})"
+        return
+    if found != expected:
+        yield f"the result is {found[:12]}, undisturbed it is {expected[:12]}"
+
+
+def _attempts(arena: Arena) -> Iterator[str]:
+    """From the trainers' own log: no attempt wrote after a later one had begun, and none lost more than it had to."""
+    lines = arena.step_lines
+    for (step, attempt), (next_step, next_attempt) in pairwise(lines):
+        if next_attempt < attempt:
+            yield f"two live attempts: {next_attempt} made step {next_step} after {attempt} had made step {step}"
+        elif next_attempt > attempt and step - next_step + 1 > 2 * SAVE_EVERY:
+            # Two saves: the newest one may have been torn.
+            yield f"attempt {next_attempt} began at step {next_step}, though {attempt} had come to {step}"
+
+
+def _verdicts(arena: Arena, done: Sequence[Done]) -> Iterator[str]:
+    for record in arena.run.incidents():
+        verdict: Json = record["verdict"]
+        if verdict["cls"] == "planned":
+            continue
+        wrong = set(verdict.get("exclude_nodes", ())) - arena.suspects
+        if wrong:
+            yield f"incident {record['incident']} excludes {', '.join(sorted(wrong))}, which nothing had happened to"
+        near = [one for one in done if one.at - _BEFORE_S <= record["opened_at"]]
+        allowed = set().union(*(one.kind.classes for one in near[-3:]))
+        if verdict["cls"] not in allowed:
+            names = ", ".join(one.kind.name for one in near[-3:])
+            yield f"incident {record['incident']} is {verdict['cls']}/{verdict['cause']} after: {names or 'nothing'}"
+
+
+def _leavings(arena: Arena) -> Iterator[str]:
+    """Nothing of the run is left in the queue or on any node."""
+    queue = ["squeue", "--me", "-h", "-o", "%A"]
+    try:
+        wait_for(lambda: not arena.bed.run(queue, check=False).stdout.split(), "the queue is empty", _ENDED_S)
+    except Late as exc:
+        yield str(exc)
+    ends = time.monotonic() + _ENDED_S
+    for words in ("train.py", "supervisor.daemon", "agent-", "mosquitto"):
+        while (left := arena.pids(words)) and time.monotonic() < ends:
+            time.sleep(1)
+        if left:
+            yield f"{len(left)} processes of {words} are left"
+
+
+def calls(arena: Arena) -> int:
+    """Slurm calls of the last supervisor."""
+    return int(arena.run.status.get("slurm_calls", 0))
