@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from supervisor.cli.exit_codes import ExitCode
 from supervisor.version import VERSION
 
 SCHEMA = 1
@@ -19,14 +20,16 @@ def json_answer(
     run_id: str = "",
     cluster: str = "",
     log: str = "",
+    ends_with: int = ExitCode.OK,
     **more: Any,
 ) -> str:
     """One line of JSON: a conclusion that a person can act on, what stands in its way, who is meant, where to read on.
 
-    `cluster` is empty where Slurm did not name one, `log` is the run's event log. `more` is the command's own.
+    `cluster` is empty where Slurm did not name one, `log` is the run's event log, `exit` the exit code that the command
+    ends with: an answer that was kept in a file still has it. `more` is the command's own.
     """
     head = {"schema": SCHEMA, "version": VERSION, "cluster": cluster, "job_id": job_id, "run_id": run_id}
-    body = {"log": log, "conclusion": conclusion, "blockers": list(blockers)}
+    body = {"log": log, "exit": int(ends_with), "conclusion": conclusion, "blockers": list(blockers)}
     return msgspec.json.encode({**head, **body, **more}).decode()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -30,6 +30,9 @@ from supervisor.settings_resolve import (
     resolve,
 )
 from supervisor.slurm.directives import parse_directives
+
+_WIDEST: Final = 40
+"""Characters of a value that the column of origins makes room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,8 @@ def command(
     elif explain or chosen:
         print("\n\n".join([*([] if chosen else [_conclusion(told, place)]), *map(_explained, shown_ones)]))
     else:
-        print("\n".join([_conclusion(told, place), *map(_line, shown_ones)]))
+        width = max(len(as_text(one.value)[:_WIDEST]) for one in shown_ones)
+        print("\n".join([_conclusion(told, place), *(_line(one, width) for one in shown_ones)]))
 
 
 def _known(name: str) -> str:
@@ -135,8 +139,8 @@ def _conclusion(told: list[Told], place: str) -> str:
     return f"{head}{count(len(told), 'setting')}, {changed} set somewhere, the others at their default."
 
 
-def _line(one: Told) -> str:
-    return f"  {one.name:<29} {as_text(one.value):<10} {one.origin}"
+def _line(one: Told, width: int) -> str:
+    return f"  {one.name:<29} {as_text(one.value):<{width}}  {one.origin}"
 
 
 def _explained(one: Told) -> str:
@@ -180,6 +184,7 @@ def _tell_check(path: Path, *, as_json: bool) -> None:
 
 def _tell_error(exc: UsageError, *, as_json: bool) -> None:
     if as_json:
-        print(json_answer(conclusion="The settings cannot be used.", blockers=str(exc).split("\n  ")))
+        complaints = str(exc).split("\n  ")
+        print(json_answer(conclusion="The settings cannot be used.", blockers=complaints, ends_with=ExitCode.FAILED))
     else:
         print(f"supervise: {exc}", file=sys.stderr)

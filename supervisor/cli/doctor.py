@@ -47,7 +47,7 @@ _WANTED_NODES: Final = 2
         "What works on this cluster, what is limited, what that costs and how to mend it. Needs no root, installs and "
         "changes nothing, and asks Slurm a handful of questions. --job submits a test job of two nodes and at most two "
         "minutes, with the options for sbatch that follow: supervise doctor --job -p gpu --gpus-per-node=1. "
-        "Exit code 0: usable, 1: not usable, 5: no Slurm here."
+        "Exit code 0: usable, 1: not usable, 5: no Slurm here; with --security 1: others can change a file of ours."
     ),
 )
 @click.option("--job", is_flag=True, help="submit a small test job too; what follows is given to sbatch")
@@ -67,8 +67,7 @@ def command(
     if options and not job:
         raise UsageError(f"{options[0]}: options for sbatch follow --job, as in `supervise doctor --job -p gpu`")
     if is_security:
-        _tell_security(given, as_json=as_json)
-        return
+        ctx.exit(_tell_security(given, as_json=as_json))
     place = _place(given, options)
     findings, calls, left = examine(place), place.slurm.calls, "Nothing was installed or changed"
     if job and not of_level(findings, Level.FAIL):
@@ -77,8 +76,13 @@ def command(
         left = (
             f"The folder of the test job is kept: {outcome.kept}" if outcome.kept else "The test job has left nothing"
         )
-    _tell(findings, place, calls=calls, left=left, as_json=as_json)
-    ctx.exit(_code(findings, place))
+    code = _code(findings, place)
+    if as_json:
+        print(_json(findings, place, calls=calls, code=code))
+    else:
+        print(f"{screen.conclusion(findings)} {left}; {calls} Slurm calls made.")
+        print("\n".join(screen.rows(findings)))
+    ctx.exit(code)
 
 
 def _place(given: dict[str, str], options: Sequence[str]) -> Place:
@@ -114,22 +118,16 @@ def _with_job(
     return with_job(findings, outcome), outcome
 
 
-def _tell(findings: list[Finding], place: Place, *, calls: int, left: str, as_json: bool) -> None:
-    told = screen.conclusion(findings)
-    if as_json:
-        print(
-            json_answer(
-                conclusion=told,
-                blockers=screen.blockers(findings),
-                cluster=place.slurm.config.get("ClusterName", ""),
-                findings=[plain(finding) for finding in findings],
-                slurm_calls=calls,
-                place=_without_config(place),
-            )
-        )
-        return
-    print(f"{told} {left}; {calls} Slurm calls made.")
-    print("\n".join(screen.rows(findings)))
+def _json(findings: list[Finding], place: Place, *, calls: int, code: ExitCode) -> str:
+    return json_answer(
+        conclusion=screen.conclusion(findings),
+        blockers=screen.blockers(findings),
+        cluster=place.slurm.config.get("ClusterName", ""),
+        ends_with=code,
+        findings=[plain(finding) for finding in findings],
+        slurm_calls=calls,
+        place=_without_config(place),
+    )
 
 
 def _without_config(place: Place) -> dict[str, Any]:
@@ -143,7 +141,8 @@ def _code(findings: list[Finding], place: Place) -> ExitCode:
     return ExitCode.FAILED if of_level(findings, Level.FAIL) else ExitCode.OK
 
 
-def _tell_security(given: dict[str, str], *, as_json: bool) -> None:
+def _tell_security(given: dict[str, str], *, as_json: bool) -> ExitCode:
+    """Ends with 1 where something of ours can be changed by others, as a script that guards a cluster wants it."""
     resolved = resolve([*from_files(os.environ), *from_environment(os.environ), *from_options(given)])
     settings = resolved.settings
     slurm = asyncio.run(ask_slurm())
@@ -155,11 +154,14 @@ def _tell_security(given: dict[str, str], *, as_json: bool) -> None:
         leaves=security.ways_out(settings.notify, resolved.origin.get("notify", "")),
         components=components(),
     )
-    told = security.conclusion(seen)
-    if as_json:
-        found = plain(seen)
-        found.pop("components", None)
-        blockers = [f"{each.text}: {each.remedy}" for each in security.findings(seen)]
-        print(json_answer(conclusion=told, blockers=blockers, security=found, sbom=cyclonedx(seen.components)))
-        return
-    print("\n".join([told, *security.lines(seen)]))
+    told, findings = security.conclusion(seen), security.findings(seen)
+    code = ExitCode.FAILED if findings else ExitCode.OK
+    if not as_json:
+        print("\n".join([told, *security.lines(seen)]))
+        return code
+    found = plain(seen)
+    found.pop("components", None)
+    blockers = [f"{each.text}: {each.remedy}" for each in findings]
+    cluster, sbom = slurm.config.get("ClusterName", ""), cyclonedx(seen.components)
+    print(json_answer(conclusion=told, blockers=blockers, cluster=cluster, ends_with=code, security=found, sbom=sbom))
+    return code

@@ -44,13 +44,14 @@ def command(ctx: click.Context, *, dry_run: bool, older: str, as_json: bool, pat
             kept.append(found)
         elif is_dry or _is_removed(folder, failed):
             gone.append(found)
-    told = _conclusion(gone, kept, is_dry=is_dry)
+    told, code = _conclusion(gone, kept, is_dry=is_dry), ExitCode.FAILED if failed else ExitCode.OK
     if as_json:
-        print(json_answer(conclusion=told, blockers=failed, removed=_rows(gone), kept=_rows(kept), is_dry=is_dry))
+        rows: dict[str, Any] = {"removed": _rows(gone), "kept": _rows(kept)}
+        print(json_answer(conclusion=told, blockers=failed, ends_with=code, **rows, is_dry=is_dry))
     else:
         print("\n".join([told, *_lines(gone, kept)]))
         print(*failed, sep="\n", end="\n" * bool(failed), file=sys.stderr)
-    ctx.exit(ExitCode.FAILED if failed else ExitCode.OK)
+    ctx.exit(code)
 
 
 def _is_removed(folder: Path, failed: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import syslog
 
 import click
 
@@ -28,7 +29,7 @@ def command(ctx: click.Context, *, hook: Hook, config: str, deadline_s: float) -
     dry_run = bool(getattr(ctx.obj, "dry_run", False))
     ended = run_hook(hook, os.environ, config=config, deadline_s=deadline_s, dry_run=dry_run)
     if ended.message:
-        print(f"supervise: {ended.message}", file=sys.stderr)
+        tell(ended.message, is_dry=dry_run)
     if dry_run and ended.record is not None:
         import msgspec  # as above
 
@@ -36,3 +37,11 @@ def command(ctx: click.Context, *, hook: Hook, config: str, deadline_s: float) -
     print(f"exit {ended.exit_code}", flush=True)
     # Nothing that a hanging driver has left behind may keep this process from ending.
     os._exit(ended.exit_code)
+
+
+def tell(message: str, *, is_dry: bool) -> None:
+    """Why the hook does not work: slurmd keeps nothing of what a hook prints that ends well, the system's log does."""
+    print(f"supervise: {message}", file=sys.stderr, flush=True)
+    if not is_dry:
+        syslog.openlog("supervise-hook", 0, syslog.LOG_DAEMON)
+        syslog.syslog(syslog.LOG_ERR, message)

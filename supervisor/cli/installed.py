@@ -5,19 +5,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from supervisor.hooks import placed
 from supervisor.ledger.find_run import index_path
 from supervisor.ledger.run_folder import FOLDER
 from supervisor.settings_resolve import user_file
-
-ROOT: Final = Path("/")
-"""Where the machine's own files begin."""
-_HOOKS: Final = ("etc/slurm/prolog.d/50-supervise", "etc/slurm/epilog.d/50-supervise", "etc/slurm/healthcheck")
-_MARK: Final = b"-m supervisor.cli.main hook"
-"""In each of our hooks; a healthcheck without it is somebody else's."""
-_UNIT_FOLDERS: Final = ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
-_MOST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +52,8 @@ def of_site(ledger: str) -> Iterator[Thing]:
         ("records of the hooks on this node", "var/spool/supervise"),
         ("weekly reports", "var/lib/supervise"),
     ):
-        if (ROOT / name).exists():
-            yield Thing(what=what, place=str(ROOT / name), remove=(f"rm -r {ROOT / name}",))
+        if (placed.ROOT / name).exists():
+            yield Thing(what=what, place=str(placed.ROOT / name), remove=(f"rm -r {placed.ROOT / name}",))
     if ledger and Path(ledger).exists():
         what = "the site's ledger: the history of all users' interruptions"
         yield Thing(what=what, place=ledger, remove=(f"rm -r {shlex.quote(ledger)}",))
@@ -69,9 +61,7 @@ def of_site(ledger: str) -> Iterator[Thing]:
 
 def _units() -> Iterator[Thing]:
     """Timers first, or they would start what is being removed."""
-    found = sorted(
-        {path.name: path for folder in _UNIT_FOLDERS for path in _matching(ROOT / folder, "supervise-")}.values()
-    )
+    found = placed.units()
     if not found:
         return
     timers = " ".join(path.name for path in found if path.suffix == ".timer")
@@ -83,23 +73,6 @@ def _units() -> Iterator[Thing]:
 
 def _hooks() -> Iterator[Thing]:
     """Without the package they end at once and well, so nothing breaks before they are removed."""
-    found = [str(ROOT / name) for name in _HOOKS if _is_ours(ROOT / name)]
-    if found:
+    if found := " ".join(map(str, placed.hooks())):
         first = "take them out of Prolog, Epilog and HealthCheckProgram in slurm.conf, then: scontrol reconfigure"
-        yield Thing(what="Slurm's hooks", place=" ".join(found), remove=(first, f"rm {' '.join(found)}"))
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return _MARK in file.read(_MOST)
-    except OSError:
-        return False
-
-
-def _matching(folder: Path, prefix: str) -> list[Path]:
-    try:
-        entries = list(folder.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if path.name.startswith(prefix) and path.suffix in {".service", ".timer"}]
+        yield Thing(what="Slurm's hooks", place=found, remove=(first, f"rm {found}"))

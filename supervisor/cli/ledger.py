@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from supervisor.cli.answer import json_answer
+from supervisor.cli.exit_codes import ExitCode
 from supervisor.errors import UsageError
 from supervisor.ledger.site.init import initialised
 from supervisor.ledger.site.upkeep import Upkeep, keep_up, parse_keep
@@ -51,7 +52,9 @@ def command(
         print(json_answer(conclusion=told, made=made, is_dry=is_dry) if as_json else told)
         return
     done = keep_up(root, keep_s=parse_keep(settings.ledger_keep), now=time.time(), is_dry=is_dry)
-    print(_json(root, done, is_dry=is_dry) if as_json else "\n".join(_lines(root, done, is_dry=is_dry)))
+    code = ExitCode.FAILED if _blockers(root, done) else ExitCode.OK
+    print(_json(root, done, code, is_dry=is_dry) if as_json else "\n".join(_lines(root, done, is_dry=is_dry)))
+    ctx.exit(code)
 
 
 def _settings(ctx: click.Context) -> Settings:
@@ -101,10 +104,11 @@ def _lines(root: Path, done: Upkeep, *, is_dry: bool) -> list[str]:
     return lines + [f"  removed  {name}" for name in done.removed]
 
 
-def _json(root: Path, done: Upkeep, *, is_dry: bool) -> str:
+def _json(root: Path, done: Upkeep, code: ExitCode, *, is_dry: bool) -> str:
     return json_answer(
         conclusion=_conclusion(root, done, is_dry=is_dry),
         blockers=_blockers(root, done),
+        ends_with=code,
         made=done.made,
         compacted=done.compacted,
         removed=done.removed,

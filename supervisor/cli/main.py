@@ -1,6 +1,7 @@
 """The command `supervise`. Only the module of the command that was asked for is imported."""
 
 import importlib
+import os
 import sys
 from difflib import get_close_matches
 from pathlib import Path
@@ -143,6 +144,16 @@ def main() -> None:
     except errors.SuperviseError as exc:
         print(f"supervise: {exc}", file=sys.stderr)
         sys.exit(exit_code(exc))
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Whoever has read enough, as `head` does, need not hear of it: Python would complain at its end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(exc: errors.SuperviseError) -> ExitCode:

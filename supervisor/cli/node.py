@@ -29,8 +29,10 @@ from supervisor.report.nodes.text import node_text
 def command(ctx: click.Context, /, *, name: str, is_returned: bool, as_json: bool, **given: Any) -> None:
     """Tell it, or write the mark."""
     name = node_name(name)
+    as_json = as_json or bool(getattr(ctx.obj, "json", False))
     if is_returned:
-        _mark(ctx, name, given)
+        told = _marked(ctx, name, given)
+        print(json_answer(conclusion=told, cluster=given["cluster"] or "") if as_json else told)
         return
     seen = look_at_nodes(ctx, given)
     report, standing = seen.report, seen.node(name)
@@ -38,7 +40,7 @@ def command(ctx: click.Context, /, *, name: str, is_returned: bool, as_json: boo
         print(f"supervise: {not_found(name, seen)}", file=sys.stderr)
         ctx.exit(ExitCode.NOT_FOUND)
     text = node_text(standing, report, now=report.until)
-    if not (as_json or bool(getattr(ctx.obj, "json", False))):
+    if not as_json:
         sys.stdout.write(f"{text}\n")
         return
     more: dict[str, Any] = {
@@ -50,14 +52,15 @@ def command(ctx: click.Context, /, *, name: str, is_returned: bool, as_json: boo
         "suggestions": [each for each in report.suggestions if each.node == name],
     }
     conclusion = text.partition("\n")[0]
-    sys.stdout.write(f"{json_answer(conclusion=conclusion, blockers=standing.why, **more)}\n")
+    answer = json_answer(conclusion=conclusion, blockers=standing.why, cluster=seen.cluster, **more)
+    sys.stdout.write(f"{answer}\n")
 
 
-def _mark(ctx: click.Context, name: str, given: dict[str, Any]) -> None:
+def _marked(ctx: click.Context, name: str, given: dict[str, Any]) -> str:
+    """What was done. Raises `UsageError` where it cannot be."""
     ledger = given["ledger"] or set_ledger(ctx)
     if ledger is None or not ledger.is_dir():
         raise UsageError("the mark is kept in the site's ledger, and there is none: --ledger FOLDER")
     if getattr(ctx.obj, "dry_run", False):
-        print(f"would be marked as returned in {ledger / FOLDER}: {name}")
-        return
-    print(f"{name} is marked as returned in {NodeFiles(ledger).mark(name)}: what was before counts no more")
+        return f"would be marked as returned in {ledger / FOLDER}: {name}"
+    return f"{name} is marked as returned in {NodeFiles(ledger).mark(name)}: what was before counts no more"

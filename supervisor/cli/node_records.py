@@ -12,12 +12,13 @@ import msgspec
 
 from supervisor.errors import UsageError
 from supervisor.hooks.spool import RECORDS
+from supervisor.ledger.site.names import NODES
 from supervisor.model.base import encode
 from supervisor.model.ids import NodeName
 from supervisor.model.node import SCHEMA, NodeRecord
 from supervisor.report.nodes.marks import Returned
 
-FOLDER: Final = ".nodes"
+FOLDER: Final = NODES
 """In the ledger; a name with a dot is no cluster's."""
 MARKS: Final = "returned.jsonl"
 SPOOL: Final = Path("/var/spool/supervise")

@@ -49,6 +49,8 @@ class Seen:
     records: tuple[NodeRecord, ...]
     look: Look
     source: Source
+    cluster: str = ""
+    """Whose nodes they are; empty where no job tells it."""
 
     def node(self, name: str) -> Standing | None:
         """Of this node; None: nothing is known of it."""
@@ -90,7 +92,8 @@ def look_at_nodes(ctx: click.Context, given: dict[str, Any]) -> Seen:
     look = Look(since=since, until=until, returned=newest(files.marks(), until))
     report = replace(nodes_report(history, records, look, redacted), until=now)
     _tell([*history.problems, *files.problems], report.untrusted)
-    return Seen(report=report, records=records, look=look, source=source)
+    cluster = asked.cluster or next(iter(_clusters(history)), "")
+    return Seen(report=report, records=records, look=look, source=source, cluster=cluster)
 
 
 def _history(asked: Asked, source: Source, since: float, until: float) -> SiteHistory:
@@ -101,11 +104,14 @@ def _history(asked: Asked, source: Source, since: float, until: float) -> SiteHi
         history = history_from_runs(clusters)
     else:
         history = _from_ledger(asked.ledger, since, until, clusters)
-    known = sorted({job.job.cluster for job in history.jobs} | {failure.cluster for failure in history.unseen})
-    if len(known) > 1:
+    if len(known := _clusters(history)) > 1:
         # Two clusters may call different nodes the same, and their nodes are not alike.
         raise UsageError(f"{count(len(known), 'cluster')} are known: --cluster {' or '.join(map(word, known))}")
     return history
+
+
+def _clusters(history: SiteHistory) -> list[str]:
+    return sorted({job.job.cluster for job in history.jobs} | {failure.cluster for failure in history.unseen})
 
 
 def _from_ledger(ledger: Path | None, since: float, until: float, clusters: Sequence[str] | None) -> SiteHistory:

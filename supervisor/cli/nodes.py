@@ -44,5 +44,5 @@ def command(ctx: click.Context, /, *, is_all: bool, as_json: bool, **given: Any)
         "suggestions": report.suggestions,
         "held_back": report.held_back,
     }
-    answer = json_answer(conclusion=report.conclusion, blockers=report.blockers, **more)
+    answer = json_answer(conclusion=report.conclusion, blockers=report.blockers, cluster=seen.cluster, **more)
     sys.stdout.write(f"{answer}\n")

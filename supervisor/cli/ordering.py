@@ -31,8 +31,11 @@ def give(ctx: click.Context, run: str, make: Make, *, as_json: bool) -> None:
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     view = found_run(run)
     answer = _why_not(view) or _answered(view, make)
+    code = ExitCode.OK if answer.is_done else ExitCode.FAILED
     if as_json:
         head: dict[str, Any] = {
+            "ends_with": code,
+            "blockers": [] if answer.is_done else [answer.text],
             "job_id": view.job_id,
             "run_id": view.run.run_id,
             "cluster": view.cluster,
@@ -41,7 +44,7 @@ def give(ctx: click.Context, run: str, make: Make, *, as_json: bool) -> None:
         print(json_answer(conclusion=answer.text, done=answer.is_done, **head))
     else:
         print(f"{view.run.run_id}: {answer.text}", file=sys.stdout if answer.is_done else sys.stderr)
-    ctx.exit(ExitCode.OK if answer.is_done else ExitCode.FAILED)
+    ctx.exit(code)
 
 
 def _why_not(view: RunView) -> Answer | None:

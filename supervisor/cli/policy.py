@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
@@ -80,9 +80,10 @@ def _cause_of(what: str) -> str:
 def _tell_shadow(ctx: click.Context, path: Path, since: float, *, as_json: bool) -> None:
     found = compared(resolve(from_named_file(path)), since)
     conclusion = found.conclusion(path)
+    code = ExitCode.FAILED if found.differing else ExitCode.OK
     if as_json:
-        differing = [one.as_json() for one in found.differing]
-        print(json_answer(conclusion=conclusion, blockers=found.unread, decisions=found.seen, differing=differing))
+        more: dict[str, Any] = {"decisions": found.seen, "differing": [one.as_json() for one in found.differing]}
+        print(json_answer(conclusion=conclusion, blockers=found.unread, ends_with=code, **more))
     else:
         print("\n".join([conclusion, *(f"  left out: {why}" for why in found.unread), *found.lines()]))
-    ctx.exit(ExitCode.FAILED if found.differing else ExitCode.OK)
+    ctx.exit(code)

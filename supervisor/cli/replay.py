@@ -44,12 +44,13 @@ def command(ctx: click.Context, *, as_json: bool, packs: Path | None, run: str, 
     records = view.records if incident is None else (chosen(view, incident),)
     found = [_replayed(view, record, catalogue) for record in records]
     text, blockers = replay_conclusion(found, VERSION)
+    code = ExitCode.FAILED if any(one.differs for one in found) else ExitCode.OK
     if as_json:
         head = {"job_id": view.job_id, "run_id": view.run.run_id, "cluster": view.cluster, "log": view.log}
-        print(json_answer(conclusion=text, blockers=blockers, **head, **replay_json(found)))
+        print(json_answer(conclusion=text, blockers=blockers, ends_with=code, **head, **replay_json(found)))
     else:
         print("\n".join(_screen(text, blockers, found)))
-    ctx.exit(ExitCode.FAILED if any(one.differs for one in found) else ExitCode.OK)
+    ctx.exit(code)
 
 
 def _screen(text: str, blockers: tuple[str, ...], found: list[Replayed]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Final
 import click
 import msgspec
 
-from supervisor.cli.answer import REDACT_HELP, json_answer
+from supervisor.cli.answer import REDACT_HELP
 from supervisor.cli.moment import Moment
 from supervisor.cli.report_source import DEFAULT_SACCT_S, Names, Wanted, report_from, set_ledger
 from supervisor.errors import UsageError
@@ -85,6 +85,8 @@ def command(
     if by == "user" and users == "none":
         raise UsageError("--by user and --users none exclude each other")
     wanted = _wanted(ctx, ledger, source, clusters, users, _asked(since, until, form, is_proven=evidence is not None))
+    if form == "text" and evidence is None:
+        wanted = replace(wanted, by=(by,) if by else ())
     report = report_from(wanted)
     _tell_problems(report, users)
     report = report if users == "name" else _without_owners(report)
@@ -94,7 +96,7 @@ def command(
 
         save(evidence, report, wanted)
         report = report if form in {"csv", "html"} else replace(report, rows=report.rows[-_ROWS:])
-    answer = _answer(report, form, by or "")
+    answer = _answer(report, wanted, form, by or "")
     sys.stdout.write(answer if answer.endswith("\n") else f"{answer}\n")
 
 
@@ -163,12 +165,12 @@ def _tell_problems(report: FleetReport, users: Names) -> None:
         print(f"supervise:   and {len(report.problems) - _PROBLEMS_TOLD} more: --json has all", file=sys.stderr)
 
 
-def _answer(report: FleetReport, form: str, by: str) -> str:
+def _answer(report: FleetReport, wanted: Wanted, form: str, by: str) -> str:
     """In the form that was asked for; each is loaded for itself."""
     if form == "json":
-        from supervisor.report.fleet.as_json import as_json
+        from supervisor.cli.report_answer import report_json
 
-        return json_answer(conclusion=report.conclusion, blockers=report.blockers, **as_json(report))
+        return report_json(report, wanted)
     if form == "csv":
         from supervisor.report.fleet.as_csv import as_csv
 

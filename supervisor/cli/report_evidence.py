@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from supervisor.cli.answer import json_answer
+from supervisor.cli.report_answer import report_json
 from supervisor.cli.report_source import Wanted
 from supervisor.errors import SlurmFailed
 from supervisor.ledger.find_run import list_runs
@@ -22,7 +22,6 @@ from supervisor.report.archive.pack import pack
 from supervisor.report.archive.proof import by_key, proof
 from supervisor.report.archive.records import careful_records
 from supervisor.report.archive.write import write_new
-from supervisor.report.fleet.as_json import as_json
 from supervisor.report.fleet.model import FleetReport
 from supervisor.report.words import count
 from supervisor.slurm.commands import clean_environment
@@ -37,7 +36,7 @@ def save(path: Path, report: FleetReport, wanted: Wanted) -> None:
     """Write the archive; raises `UsageError` where it cannot be written or would be too large."""
     withheld = "" if wanted.users == "name" else _WITHHELD
     records = {} if withheld else by_key(record for folder in _own_folders() for record in careful_records(folder))
-    figures = json_answer(conclusion=report.conclusion, blockers=report.blockers, **as_json(report))
+    figures = report_json(report, wanted)
     proven = proof(report, records, redacted=redacted, withheld=withheld)
     how = How(commands=(_command(report, wanted),), versions=_versions())
     write_new(path, pack(files(report, how=how, figures=figures.encode(), proof=proven)))

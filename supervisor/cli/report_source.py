@@ -1,6 +1,7 @@
 """Where `supervise report` takes its jobs from: a ledger, Slurm's accounting, or the run folders known here."""
 
 import os
+import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,6 +12,7 @@ import click
 
 from supervisor.errors import UsageError
 from supervisor.ledger.site.history import SiteHistory
+from supervisor.report.fleet.classes import BY
 from supervisor.report.fleet.make import report, report_of
 from supervisor.report.fleet.model import FleetReport, Source
 from supervisor.report.fleet.tally import Tally
@@ -31,6 +33,8 @@ class Wanted:
     asked: Asked
     users: Names
     clusters: Collection[str] | None = None
+    by: Collection[str] = BY
+    """Which histograms are shown."""
 
 
 def report_from(wanted: Wanted) -> FleetReport:
@@ -52,7 +56,7 @@ def _from_ledger(wanted: Wanted, name_of: Callable[[str], str]) -> FleetReport:
     asked = wanted.asked
     window = Window(since=asked.read_since, until=asked.until, clusters=wanted.clusters)
     tally, problems = fold_site(wanted.ledger, partial(Tally, asked), window)
-    return report(tally, source="ledger", place=str(wanted.ledger), name_of=name_of, problems=problems)
+    return report(tally, source="ledger", place=str(wanted.ledger), name_of=name_of, problems=problems, by=wanted.by)
 
 
 def _from_sacct(wanted: Wanted, name_of: Callable[[str], str]) -> FleetReport:
@@ -73,8 +77,12 @@ def history_from_sacct(since: float, until: float, clusters: Collection[str] | N
     import asyncio  # each source loads what it needs alone
 
     from supervisor.ledger.site.from_sacct import from_sacct
-    from supervisor.slurm.accounting import read_accounts
+    from supervisor.slurm.accounting import ACCOUNTING_DEADLINE_S, read_accounts
 
+    if sys.stderr.isatty():  # a busy database takes minutes, and who waits wants to know for what
+        days = round((until - since) / DAY_S, 1)
+        words = f"asking Slurm's accounting for {days:g} days of all users' jobs, at most {ACCOUNTING_DEADLINE_S:.0f} s"
+        print(f"supervise: {words}", file=sys.stderr, flush=True)
     return from_sacct(asyncio.run(read_accounts(since, until, all_users=True, clusters=tuple(clusters or ()))))
 
 
@@ -112,8 +120,11 @@ def _naming(wanted: Wanted) -> Callable[[str], str]:
         return str
     if wanted.users == "none":
         return lambda _: ""
-    from supervisor.ledger.site.users import is_pseudonym, pseudonym, read_key  # as above
+    from supervisor.ledger.site.answering import must_answer  # as above
+    from supervisor.ledger.site.users import is_pseudonym, pseudonym, read_key
 
+    if wanted.ledger is not None:
+        must_answer(wanted.ledger)
     key = read_key(wanted.ledger) if wanted.ledger is not None else b""
     if not key:
         raise UsageError(

@@ -156,6 +156,7 @@ class Sending:
             run_id=self.run.run_id if is_in else "",
             cluster=self._cluster,
             log=f"{self.submission.folder}/events.jsonl" if is_in else "",
+            ends_with=code,
             sbatch={"code": code, "stdout": outcome.stdout.decode(errors="replace"), "stderr": words},
         )
 

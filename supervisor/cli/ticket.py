@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from supervisor.cli.answer import REDACT_HELP, without_secrets
+from supervisor.cli.answer import REDACT_HELP, json_answer, without_secrets
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.node_source import look_at_nodes, node_name, not_found, options
 from supervisor.report.nodes.telemetry import by_node
@@ -24,10 +24,12 @@ from supervisor.version import VERSION
 @click.argument("node")
 @options
 @click.option("--redact/--no-redact", "redact", default=True, help=f"{REDACT_HELP}; on unless --no-redact")
+@click.option("--json", "as_json", is_flag=True, help="one JSON object, with the text in it")
 @click.pass_context
-def command(ctx: click.Context, /, *, node: str, redact: bool, **given: Any) -> None:
+def command(ctx: click.Context, /, *, node: str, redact: bool, as_json: bool, **given: Any) -> None:
     """Write it."""
     name = node_name(node)
+    as_json = as_json or bool(getattr(ctx.obj, "json", False))
     seen = look_at_nodes(ctx, given)
     report, standing = seen.report, seen.node(name)
     if standing is None:
@@ -36,4 +38,7 @@ def command(ctx: click.Context, /, *, node: str, redact: bool, **given: Any) -> 
     records = by_node(seen.records, seen.look).get(name, ())
     typed = [f"supervise ticket {name} --from {seen.source} --since {utc(report.since)}"]
     text = ticket_text(standing, report, records, version=VERSION, commands=typed)
-    sys.stdout.write(f"{without_secrets(text, as_json=False) if redact else text}\n")
+    if as_json:
+        head = text.partition("\n")[0]
+        text = json_answer(conclusion=head, blockers=standing.why, cluster=seen.cluster, node=name, ticket=text)
+    sys.stdout.write(f"{without_secrets(text, as_json=as_json) if redact else text}\n")

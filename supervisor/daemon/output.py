@@ -4,6 +4,7 @@ import asyncio
 import functools
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import Event, LineSeen, RankFailed
@@ -18,6 +19,7 @@ from supervisor.telemetry.aside import aside
 _READ_S = 2.0
 BEHIND_S = 0.01
 """Before the next read where one did not suffice."""
+_WHOLE_JOB: Final = "*** JOB "
 _LINE_BYTES = 4096
 """What an event holds of one line."""
 _TELLING = 4096
@@ -108,7 +110,8 @@ class Output:
         return events
 
     def _events_of(self, hit: Hit, now: float) -> list[Event]:
-        key = f"{hit.signature} {hit.node} {hit.rank}"
+        # slurmstepd says of a step what it then says of the whole job: only the latter ends it.
+        key = f"{hit.signature} {hit.node} {hit.rank} {_WHOLE_JOB in hit.text}"
         if key in self._first or len(self._first) >= _TELLING:
             return []
         self._first.add(key)

@@ -6,16 +6,13 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
-from supervisor.doctor.look_own import HOOKS
 from supervisor.doctor.security import FileSeen
+from supervisor.hooks import placed
 from supervisor.hooks.settings import DEFAULT_PATH
 from supervisor.hooks.trust import complaint
 from supervisor.ledger.run_folder import base_folder
 from supervisor.settings_resolve import SITE_FILE
-
-_UNITS: Final = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 
 
 def look_files(workdir: Path, env: Mapping[str, str], ledger: str) -> tuple[FileSeen, ...]:
@@ -40,22 +37,11 @@ def look_files(workdir: Path, env: Mapping[str, str], ledger: str) -> tuple[File
 
 def look_root() -> tuple[FileSeen, ...]:
     """What slurmd and systemd start as root, as far as it is installed here."""
-    units = [path for folder in _UNITS for path in sorted(Path(folder).glob("supervise*"))]
-    known = {os.path.realpath(path): str(path) for path in (*map(Path, (*HOOKS, DEFAULT_PATH)), *units)}
-    return tuple(
-        _seen("settings of the hooks" if path == DEFAULT_PATH else "started by root", path, 0)
-        for path in known.values()
-        if _is_ours(path)
-    )
-
-
-def _is_ours(path: str) -> bool:
-    if path == DEFAULT_PATH:
-        return Path(path).exists()
-    try:
-        return b"supervise" in Path(path).read_bytes()[:4096]
-    except OSError:
-        return False
+    started = {os.path.realpath(path): str(path) for path in (*placed.hooks(), *placed.units())}
+    found = [_seen("started by root", path, 0) for path in started.values()]
+    if Path(DEFAULT_PATH).exists():
+        found.append(_seen("settings of the hooks", DEFAULT_PATH, 0))
+    return tuple(found)
 
 
 def _seen(what: str, path: str, owner: int | None) -> FileSeen:

@@ -5,6 +5,7 @@ import stat
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +15,15 @@ from supervisor.bus.broker_kinds import find_kinds
 from supervisor.doctor.mounts import mount_of
 from supervisor.doctor.place import LedgerSeen, Own
 from supervisor.errors import BrokerFailed, UsageError
+from supervisor.hooks import placed
 from supervisor.hooks.bounded import gather
 from supervisor.ledger.site.names import cluster_folder, month_of
+from supervisor.ledger.site.users import read_key
 from supervisor.model.base import encode
 from supervisor.settings import Settings
 from supervisor.settings_resolve import Resolved, from_environment, from_files, from_options, resolve
 from supervisor.version import VERSION
 
-HOOKS: Final = ("/etc/slurm/prolog.d/50-supervise", "/etc/slurm/epilog.d/50-supervise", "/etc/slurm/healthcheck")
-"""Where docs/hooks.md puts them."""
 _LEDGER_S: Final = 5.0
 
 
@@ -45,8 +46,8 @@ def look_own(options: Mapping[str, str], cluster: str, env: Mapping[str, str] = 
         transport=settings.transport,
         spares=settings.spares,
         checkpoint=settings.checkpoint,
-        ledger=_ledger(settings.ledger, cluster),
-        hooks=tuple(name for name in HOOKS if _is_ours(Path(name))),
+        ledger=_ledger(settings, cluster),
+        hooks=tuple(map(str, placed.hooks())),
     )
 
 
@@ -57,17 +58,19 @@ def _brokers() -> tuple[str, ...]:
         return ()
 
 
-def _ledger(root: str, cluster: str) -> LedgerSeen | None:
+def _ledger(settings: Settings, cluster: str) -> LedgerSeen | None:
     """Within its deadline, though the filesystem hang."""
+    root, is_by_key = settings.ledger, settings.ledger_users == "pseudonym"
     if not root:
         return None
-    answer = gather({"ledger": lambda: encode(_looked(Path(root), cluster))}, deadline_s=_LEDGER_S)["ledger"]
+    call = partial(_looked, Path(root), cluster, is_by_key=is_by_key)
+    answer = gather({"ledger": lambda: encode(call())}, deadline_s=_LEDGER_S)["ledger"]
     if answer.value is None:
         return LedgerSeen(path=root, complaint=answer.complaint)
     return msgspec.json.decode(answer.value, type=LedgerSeen)
 
 
-def _looked(root: Path, cluster: str) -> LedgerSeen:
+def _looked(root: Path, cluster: str, *, is_by_key: bool) -> LedgerSeen:
     month = root / cluster_folder(cluster) / month_of(time.time()) if cluster else root
     for folder in (root, month):
         if not folder.is_dir():
@@ -77,11 +80,4 @@ def _looked(root: Path, cluster: str) -> LedgerSeen:
         return LedgerSeen(path=str(root), complaint=f"{month} may not be written by you")
     if cluster and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         return LedgerSeen(path=str(root), complaint=f"{month} is not sticky: anybody could remove your files")
-    return LedgerSeen(path=str(root))
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        return b"supervise" in path.read_bytes()[:4096]
-    except OSError:
-        return False
+    return LedgerSeen(path=str(root), is_nameless=is_by_key and not read_key(root))

@@ -96,6 +96,8 @@ class LedgerSeen(Fact, frozen=True, kw_only=True):
     path: str
     complaint: str = ""
     """Why jobs of this user cannot write into it."""
+    is_nameless: bool = False
+    """Jobs are to have a pseudonym there, and this user may not read the key that makes it."""
 
 
 class Own(Fact, frozen=True, kw_only=True):

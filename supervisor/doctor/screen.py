@@ -41,7 +41,9 @@ def rows(findings: Sequence[Finding]) -> list[str]:
 def _topic(findings: Sequence[Finding]) -> Iterator[str]:
     well = [finding.text for finding in findings if finding.level is Level.OK]
     if well:
-        yield from _wrapped(Level.OK, ", ".join(well))
+        # Where a text is a list itself, nobody could see where the next one begins.
+        between = "; " if any("," in text for text in well) else ", "
+        yield from _wrapped(Level.OK, between.join(well))
     for finding in findings:
         if finding.level is not Level.OK:
             yield from _wrapped(finding.level, _with_cost(finding))

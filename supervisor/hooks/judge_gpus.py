@@ -106,11 +106,11 @@ def _of_memory(gpu: GpuState, settings: HookSettings) -> Iterator[_Found]:
 def _of_heat(gpu: GpuState) -> Iterator[_Found]:
     """Heat makes a GPU slow and does not break it: the hardware protects itself."""
     if gpu.temp_margin_c is not None and gpu.temp_margin_c <= _NO_MARGIN_C:
-        yield "suspect", "gpu_hot", "gpu_degraded", f"{-gpu.temp_margin_c} °C over its own limit"
+        yield "suspect", "gpu_hot", "gpu_degraded", f"{-gpu.temp_margin_c} C over its own limit"
     elif gpu.temp_c is not None and gpu.temp_limit_c and gpu.temp_c >= gpu.temp_limit_c:
-        yield "suspect", "gpu_hot", "gpu_degraded", f"{gpu.temp_c} °C, its own limit is {gpu.temp_limit_c} °C"
+        yield "suspect", "gpu_hot", "gpu_degraded", f"{gpu.temp_c} C, its own limit is {gpu.temp_limit_c} C"
     if gpu.hbm_temp_c is not None and gpu.hbm_temp_limit_c and gpu.hbm_temp_c >= gpu.hbm_temp_limit_c:
-        text = f"memory at {gpu.hbm_temp_c} °C, its own limit is {gpu.hbm_temp_limit_c} °C"
+        text = f"memory at {gpu.hbm_temp_c} C, its own limit is {gpu.hbm_temp_limit_c} C"
         yield "suspect", "hbm_hot", "gpu_degraded", text
     # Not HW_SLOWDOWN alone, which also flashes up when clocks change.
     if hard := [name for name in gpu.clocks_event_reasons or () if name in _HARD]:

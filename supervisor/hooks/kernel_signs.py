@@ -14,6 +14,8 @@ from supervisor.model.base import Fact
 from supervisor.model.node import Level
 from supervisor.telemetry.kernel_log import KernelLine
 
+_TOLD: Final = "in the kernel's log"
+"""Beside the rule's name, which says what."""
 _MOST: Final = 200
 """Kinds of signs that are kept of one span."""
 
@@ -51,23 +53,29 @@ _BY_XID: Final[dict[int, tuple[Level, str]]] = {
 }
 """All others are watched."""
 _NVLINK_XIDS: Final = frozenset({74, *range(144, 151)})
+_AT: Final = r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: "
+"""A device's address. With a driver's name before it, it is longer than any name of a process."""
+_GPU_AT: Final = r"NVRM: (?:The NVIDIA )?GPU (?:at )?(?:PCI:)?[0-9a-fA-F]{4,}:[0-9a-fA-F:.]{5,}"
+_DRIVERS: Final = r"(?:pcieport|nvidia|mlx5_core|nvme)"
+_DISK: Final = r"(?:EXT4-fs|XFS|BTRFS) \(\S+\)"
 _RULES: Final[tuple[tuple[str, str, Level, str], ...]] = (
-    (r"NVRM: .*fallen off the bus", "gpu_off_bus", "fatal", "gpu_lost"),
+    (rf"{_GPU_AT}.*fallen off the bus", "gpu_off_bus", "fatal", "gpu_lost"),
     (r"nvidia-nvswitch\d+: SXid \(PCI:\S+\): \d+, Fatal", "nvswitch_fatal", "fatal", "nvswitch_fault"),
     (r"mce: \[Hardware Error\]: .*(?:Uncorrected|Processor context corrupt)", "mce", "fatal", "host_machine_check"),
-    (r"EDAC MC\d+: \d+ UE\b", "memory_uncorrected", "fatal", "host_memory_uncorrectable"),
+    (r"EDAC MC\d+: \d+ UE (?:\S.* )?on \S", "memory_uncorrected", "fatal", "host_memory_uncorrectable"),
     (r"Memory failure: 0x[0-9a-f]+: ", "memory_failure", "suspect", "host_memory_uncorrectable"),
-    (r"(?:pcieport|nvidia|mlx5_core|nvme) .*severity=Uncorrected \(Fatal\)", "pcie_fatal", "fatal", "pcie_fatal_error"),
+    (rf"{_DRIVERS} {_AT}.*severity=Uncorrected \(Fatal\)", "pcie_fatal", "fatal", "pcie_fatal_error"),
     (r"pcieport \S+ .*DPC: containment event", "pcie_contained", "suspect", "pcie_fatal_error"),
-    (r"mlx5_core \S+ .*(?:health compromised|poll_health.*[Ff]atal error)", "nic_firmware", "fatal", "nic_failure"),
+    (rf"mlx5_core {_AT}.*(?:health compromised|poll_health.*[Ff]atal error)", "nic_firmware", "fatal", "nic_failure"),
     (r"mlx5_core \S+ .*Port module event\[error\]", "nic_cable", "suspect", "link_fault"),
     (r"mlx5_\S+ .*Link DOWN", "nic_link_down", "watch", "link_flap"),
     (r"nvme \S+: (?:controller is down|Disabling device after)", "nvme_down", "fatal", "local_disk_failure"),
-    (r"(?:EXT4-fs|XFS|BTRFS).*Remounting filesystem read-only", "disk_read_only", "fatal", "local_disk_failure"),
-    (r"thermal .*critical temperature reached", "overheated", "fatal", "thermal_shutdown"),
+    (rf"{_DISK}: Remounting filesystem read-only", "disk_read_only", "fatal", "local_disk_failure"),
+    (r"thermal thermal_zone\d+: .*critical temperature reached", "overheated", "fatal", "thermal_shutdown"),
 )
 _SIGNS: Final = tuple((re.compile(pattern), rule, level, cause) for pattern, rule, level, cause in _RULES)
-"""From the start of the line: a user's process can put its name into a line, but not at the front of these."""
+"""From the start of the line, and of a fatal one more than the 15 characters that a process may call itself: its name
+stands at the front of what the kernel says of it."""
 
 
 def signs(lines: Iterable[KernelLine], *, after: int) -> tuple[KernelSign, ...]:
@@ -92,8 +100,7 @@ def sign_of(line: KernelLine) -> KernelSign | None:
         level, cause = _BY_XID.get(xid, ("watch", ""))
         if xid in _NVLINK_XIDS and re.search(r"\bFatal\b", rest):
             level = "fatal"
-        text = f"Xid {xid} in the kernel log"
-        return KernelSign(rule=f"xid_{xid}", level=level, cause=cause, xid=xid, pci=pci, number=line.number, text=text)
+        return KernelSign(rule=f"xid_{xid}", level=level, cause=cause, xid=xid, pci=pci, number=line.number, text=_TOLD)
     if _OOM.match(line.text):
         text = "a process was killed for want of memory"
         return KernelSign(rule="oom_kill", level="watch", cause="host_oom", number=line.number, text=text)
@@ -101,6 +108,5 @@ def sign_of(line: KernelLine) -> KernelSign | None:
         return None
     for pattern, rule, level, cause in _SIGNS:
         if pattern.match(line.text):
-            text = f"{rule.replace('_', ' ')} in the kernel log"
-            return KernelSign(rule=rule, level=level, cause=cause, number=line.number, text=text)
+            return KernelSign(rule=rule, level=level, cause=cause, number=line.number, text=_TOLD)
     return None

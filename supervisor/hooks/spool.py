@@ -122,9 +122,18 @@ def opened(path: str, *, keep_bytes: int, owner: int = 0, dry_run: bool = False)
     with ExitStack() as stack:
         if dry_run and not Path(path).exists():
             path = stack.enter_context(TemporaryDirectory(prefix="supervise-"))
-        Path(path).mkdir(mode=0o700, exist_ok=True)
+        _make(Path(path), owner)
         if wrong := trust.complaint(path, owner=owner):
             raise SpoolUnsafe(wrong)
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         stack.callback(os.close, folder)
         yield Spool(folder, keep_bytes, dry_run=dry_run)
+
+
+def _make(path: Path, owner: int) -> None:
+    """With the folders above it that are missing: where it lies may have the node's name in it."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    if missing and (wrong := trust.complaint(str(missing[-1].parent), owner=owner)):
+        raise SpoolUnsafe(wrong)
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)

@@ -32,6 +32,7 @@ _DOING: Final[Mapping[str, str]] = {
     "requeueing": "Recovering, Slurm is asked to start the job again",
     "ending": "Ending, the script has its time to save",
 }
+_REQUEUED: Final = "Requeued, Slurm starts job {job} again"
 _CANCELS: Final = frozenset({"user_cancel", "user_stop"})
 
 
@@ -41,6 +42,8 @@ def conclude(view: RunView, now: float) -> Conclusion:
     if status is None:
         return unbegun(view.slurm, now) if view.slurm is not None else _waiting(view, now)
     found = _finished(view, status) if status.stage == FINISHED else _living(view, status, now)
+    if found.standing is Standing.ENDED and view.slurm is not None and view.slurm.is_to_start:
+        found = _handed_on(Standing.REQUEUED, _REQUEUED.format(job=view.job_id), status, _last_record(view, status))
     if view.slurm is not None and found.standing in {Standing.RESUBMITTED, Standing.REQUEUED}:
         found = handed_on(view.slurm, found, RESUBMIT)
     if not status.failed_writes:
@@ -106,7 +109,7 @@ def _finished(view: RunView, status: RunStatus) -> Conclusion:
     if status.successor is not None:
         return _handed_on(Standing.RESUBMITTED, f"Resubmitted as job {status.successor}", status, last)
     if last is not None and last.action == "requeue":
-        return _handed_on(Standing.REQUEUED, f"Requeued, Slurm starts job {view.job_id} again", status, last)
+        return _handed_on(Standing.REQUEUED, _REQUEUED.format(job=view.job_id), status, last)
     if last is not None and last.verdict.cls is Class.PLANNED and last.action != "none":
         return _planned_end(status, last)
     if status.exit_code == 0 or status.conclusion.startswith("completed"):

@@ -33,6 +33,11 @@ class SlurmsWord:
     """It was given nodes."""
     started_at: float | None = None
 
+    @property
+    def is_to_start(self) -> bool:
+        """It waits, or begins: not one that is just being cleared away."""
+        return self.state in {"PENDING", "REQUEUED", "CONFIGURING", "RUNNING"}
+
 
 def unbegun(word: SlurmsWord, now: float) -> Conclusion:
     """How a run stands whose only job has left no trace of a supervisor."""

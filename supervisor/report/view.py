@@ -22,6 +22,8 @@ STATUS: Final = "status.json"
 LOG: Final = "events.jsonl"
 FINISHED: Final = "finished"
 """The stage after which the status is not written again."""
+PREEMPTION: Final = "preemption"
+"""The planned cause after which Slurm may start the job again, whoever was asked to."""
 RUNNING: Final = "running"
 """The stage in which ranks make steps."""
 SILENT_AFTER_S: Final = 15.0
@@ -80,7 +82,10 @@ class RunView:
         if status.successor is not None:
             return status.successor
         last = self.records[-1] if self.records else None
-        is_requeued = last is not None and last.action == "requeue" and last.attempt >= status.attempt
+        if last is None or last.attempt < status.attempt:
+            return JobId("")
+        # What preempts may start the job again by itself: the supervisor that was ended with it cannot tell.
+        is_requeued = last.action == "requeue" or last.verdict.cause == PREEMPTION
         return self.job_id if is_requeued else JobId("")
 
     @property

@@ -79,6 +79,15 @@ def test_the_list_is_one_line_for_each(type_in: _Type, site: Path) -> None:
     assert lines[1].split() == ["spares", "1", *f"{site} line 1".split()]
 
 
+def test_the_list_has_its_columns_whatever_a_value_is(type_in: _Type, site: Path) -> None:
+    """A folder is longer than a number."""
+    site.write_text('ledger = "/srv/supervise/of/the/site"\n')
+    lines = type_in("config").stdout.splitlines()[1:]
+    assert {line.find(line.split(maxsplit=2)[2]) for line in lines if "default" in line} == {
+        next(line.find(str(site)) for line in lines if "ledger " in line)
+    }
+
+
 @pytest.mark.parametrize("name", ["max_lost_share", "--max-lost-share", "SUPERVISE_MAX_LOST_SHARE"])
 def test_one_setting_is_explained(type_in: _Type, site: Path, name: str) -> None:
     """By whatever name it was met: what it does, what may be written, how it is set, what it overrides."""

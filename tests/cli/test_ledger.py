@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.main import cli
 from supervisor.errors import UsageError
 from supervisor.ledger.site.names import month_after, months_before
@@ -40,7 +41,7 @@ def test_a_ledger_is_made_and_told(type_in: _Type, tmp_path: Path) -> None:
     """What was made, and the line that makes jobs use it."""
     root = tmp_path / "ledger"
     said = _said(type_in("ledger", "init", str(root), "--cluster", "c1"))
-    assert said.startswith(f"made: {root}, {root}/c1, ")
+    assert said.startswith(f"made: {root}, {root}/.nodes, {root}/c1, ")
     assert f'ledger = "{root}"' in said
     assert (root / "c1").is_dir()
     assert _said(type_in("ledger", "init", str(root), "--cluster", "c1")).startswith(f"{root} is as it should be")
@@ -57,7 +58,9 @@ def test_a_dry_run_makes_nothing(type_in: _Type, tmp_path: Path, words: tuple[st
 def test_without_a_cluster_it_is_said_what_that_means(type_in: _Type, tmp_path: Path) -> None:
     """Files side by side are slow to list after a year."""
     assert "Without --cluster NAME" in _said(type_in("ledger", "init", str(tmp_path / "ledger")))
-    said = _said(type_in("ledger", "upkeep", str(tmp_path / "ledger")))
+    result = type_in("ledger", "upkeep", str(tmp_path / "ledger"))
+    said = result.stdout
+    assert result.exit_code == ExitCode.FAILED
     assert f"no folder for any cluster: supervise ledger init {tmp_path / 'ledger'} --cluster NAME" in said
 
 
@@ -78,6 +81,21 @@ def test_upkeep_says_what_it_did(type_in: _Type, tmp_path: Path) -> None:
     assert (answer["compacted"], answer["removed"]) == ({f"c1/{old}.jsonl": 1}, [f"c1/{gone}"])
     assert answer["blockers"] == []
     assert _said(type_in("ledger", "upkeep", str(root))) == f"{root}: nothing to do\n"
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_upkeep_fails_where_something_was_left(type_in: _Type, tmp_path: Path, as_json: tuple[str, ...]) -> None:
+    """A timer's unit is red as long as a month cannot be put together; what could be done is done."""
+    root = tmp_path / "ledger"
+    _said(type_in("ledger", "init", str(root), "--cluster", "c1"))
+    month = months_before(min(path.name for path in (root / "c1").iterdir()), 3)
+    (root / "c1" / month).symlink_to(tmp_path)
+    (root / "c1/2020-01.jsonl").write_bytes(b"")
+    result = type_in(*as_json, "ledger", "upkeep", str(root))
+    assert result.exit_code == ExitCode.FAILED
+    assert f"c1/{month}: Not a directory: left as it is" in result.stdout
+    assert not as_json or json.loads(result.stdout)["exit"] == ExitCode.FAILED
+    assert not (root / "c1/2020-01.jsonl").exists()
 
 
 def test_the_ledger_is_the_setting_where_none_is_named(

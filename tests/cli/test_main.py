@@ -50,6 +50,16 @@ def test_the_version_is_that_of_the_distribution(checkout: Path) -> None:
     assert _supervise("--version").stdout == f"supervise {VERSION}\n"
 
 
+def test_who_has_read_enough_hears_no_complaint(work: Path) -> None:
+    """`supervise config | head -1`."""
+    argv = [sys.executable, "-I", "-m", "supervisor.cli.main", "config"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
 def test_an_unknown_command_is_refused() -> None:
     """With what was probably meant and the code for wrong usage."""
     for word, meant in (("sbtach", " Did you mean sbatch?"), ("qqq", "")):

@@ -98,6 +98,7 @@ def test_a_refusal_is_an_exit_code(run: Path) -> None:
     assert done.exit_code == 1
     assert "too late" in done.stderr
     assert (answer["done"], answer["conclusion"]) == (False, "too late")
+    assert (answer["exit"], answer["blockers"]) == (1, ["too late"])
 
 
 def test_a_silent_supervisor_is_told(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,7 @@ def test_decisions_that_would_differ_are_listed(work: Path, history: Path) -> No
     assert [(one["incident"], one["action"], one["other_action"]) for one in answer["differing"]] == [
         (2, "relaunch", "stop")
     ]
+    assert answer["exit"] == 1
 
 
 def test_nothing_differs(work: Path, history: Path) -> None:

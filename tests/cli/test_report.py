@@ -117,6 +117,8 @@ def test_a_ledger_that_is_set_is_reported(ledger: Path, monkeypatch: pytest.Monk
     assert _json("--from", "runs")["source"] == "runs"
     assert _json("--cluster", "c2")["jobs"] == 0
     assert _json("--cluster", "c1")["jobs"] == 1
+    quiet = _json("--since", "10m")
+    assert (quiet["interruptions"], quiet["cluster"], quiet["clusters"]) == (0, "c1", ["c1"])
     told = _run("--by", "node", "--since", "7d")
     assert (told.exit_code, told.stderr) == (0, "")
     assert "by node:\nnode003 ████████████████████ 2  " in told.stdout

@@ -12,6 +12,7 @@ from supervisor import settings_resolve
 from supervisor.cli import installed
 from supervisor.cli.main import cli
 from supervisor.errors import UsageError
+from supervisor.hooks import placed
 from supervisor.ledger.run_file import encode_run
 from supervisor.ledger.run_folder import SubmissionRecord, note_submission
 from supervisor.model.ids import JobId, RunId
@@ -26,7 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The machine's own files, in the test's folder."""
     root = tmp_path / "root"
     root.mkdir()
-    monkeypatch.setattr(installed, "ROOT", root)
+    monkeypatch.setattr(placed, "ROOT", root)
     monkeypatch.setattr(settings_resolve, "SITE_FILE", root / "etc/supervise/config.toml")
     return root
 
@@ -126,7 +127,7 @@ def test_runs_that_are_not_over_are_told_first(type_in: _Type, slurm: FakeSlurm,
 @pytest.mark.parametrize("name", ["prolog.d/50-supervise", "epilog.d/50-supervise", "healthcheck"])
 def test_our_own_hooks_are_known(checkout: Path, name: str) -> None:
     """As they are shipped."""
-    assert installed._is_ours(checkout / "scripts/slurm" / name)
+    assert placed.is_hook(checkout / "scripts/slurm" / name)
 
 
 def test_a_folder_that_is_not_called_ours_is_not_removed_as_a_whole(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from supervisor.core.events import Event, RankFailed
+from supervisor.core.events import Event, LineSeen, RankFailed
 from supervisor.daemon.eyes import watch_output
 from supervisor.daemon.output import Output
 from supervisor.daemon.tail import Tail
@@ -52,6 +52,15 @@ async def test_a_failed_task_is_told_once(output: Output, file: Path) -> None:
     assert len(await _failures(output)) == 1
     assert output.windows(0.0) == [(_FAILED.rstrip(), _FAILED.rstrip())]
     assert (output.count, output.last_at) == (2, 5.0)
+
+
+async def test_what_is_said_of_a_step_does_not_hide_what_is_said_of_the_job(output: Output, file: Path) -> None:
+    """A preempted job's steps are told first: without the second line it would pass for a cancel."""
+    words = "ON node001 CANCELLED AT 2026-01-31T10:00:00 DUE TO PREEMPTION ***\n"
+    with file.open("a") as job:
+        job.write(f"slurmstepd: error: *** STEP 7.0 {words}slurmstepd: error: *** JOB 7 {words}")
+    seen = [event.text for event in await output.read(5.0) if isinstance(event, LineSeen)]
+    assert [text.split()[3] for text in seen] == ["STEP", "JOB"]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from supervisor.doctor import screen
 from supervisor.doctor.checks.table import CHECKS, examine
-from supervisor.doctor.finding import Finding, Level
+from supervisor.doctor.finding import Finding, Level, ok
 from supervisor.doctor.place import LedgerSeen, NodeGroup, PartitionSeen, Place, SlurmSeen, Tried
 from tests.doctor.places import RECORDED, odd_places, place, slurm
 
@@ -44,6 +44,12 @@ def test_the_screen_fits(where: Place) -> None:
     findings = examine(where)
     assert all(len(row) <= _WIDTH for row in screen.rows(findings))
     assert screen.conclusion(findings).startswith(("USABLE", "NOT USABLE: "))
+
+
+def test_one_sees_where_the_next_thing_begins() -> None:
+    """Where one of them is a list of words itself, a comma would not tell."""
+    assert screen.rows([ok("a"), ok("b")]) == [" ok    a, b"]
+    assert screen.rows([ok("a, c"), ok("b")]) == [" ok    a, c; b"]
 
 
 def test_every_check_is_heard_once() -> None:

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from supervisor.doctor import ask_slurm as asking
-from supervisor.doctor import look_own as own_module
 from supervisor.doctor import security, try_folder
 from supervisor.doctor.ask_slurm import ask_slurm
+from supervisor.doctor.checks import own as own_checks
 from supervisor.doctor.job import processes
 from supervisor.doctor.look_files import look_files, look_root
 from supervisor.doctor.look_machine import look_machine
@@ -24,9 +24,10 @@ from supervisor.doctor.mounts import mount_of
 from supervisor.doctor.sbom import components, cyclonedx
 from supervisor.doctor.security import Component, FileSeen, SecuritySeen
 from supervisor.doctor.slurm_text import parse_partitions, parse_sinfo, ports, programs, value, words
+from supervisor.hooks import placed
 from supervisor.ledger.site.init import initialised
 from tests.doctor.fake_slurm import calls_of, fake_slurm
-from tests.doctor.places import DATA
+from tests.doctor.places import DATA, place
 
 # --- Slurm --------------------------------------------------------------------------------------------------------
 
@@ -183,6 +184,33 @@ def test_a_ledger_is_tried_where_this_month_is_written(tmp_path: Path) -> None:
     assert "not sticky" in _ledger(env, "c1")
 
 
+def test_a_hook_that_opens_for_root_alone_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a user hears that root runs nothing of ours; a site's own health check is not taken for it."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert placed.is_hook(tmp_path / "50-supervise")
+    assert not placed.is_hook(tmp_path / "healthcheck")
+
+
+def test_who_may_not_read_the_key_is_told_that_his_jobs_have_no_name(tmp_path: Path) -> None:
+    """A pseudonym is made with it."""
+    env = {"HOME": str(tmp_path), "SUPERVISE_LEDGER": str(tmp_path / "ledger"), "SUPERVISE_LEDGER_USERS": "pseudonym"}
+    initialised(tmp_path / "ledger", ["c1"], "", now=time.time(), is_dry=False)
+    seen = look_own({}, "c1", env)
+    assert seen.ledger is not None
+    assert not seen.ledger.is_nameless
+    (tmp_path / "ledger/.pseudonyms").unlink()
+    seen = look_own({}, "c1", env)
+    assert seen.ledger is not None
+    assert seen.ledger.is_nameless
+    told = own_checks.ledger(place(own=seen))
+    assert told is not None
+    assert "your jobs without a name" in told.text
+
+
 def _ledger(env: Mapping[str, str], cluster: str) -> str:
     found = look_own({}, cluster, env).ledger
     assert found is not None
@@ -191,11 +219,19 @@ def _ledger(env: Mapping[str, str], cluster: str) -> str:
 
 def test_hooks_of_ours_are_told_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A site's own health check at the same place is not ours."""
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    ours.write_text("exec python -I -m supervisor.cli.main hook health # supervise\n")
-    theirs.write_text("exec nhc\n")
-    monkeypatch.setattr(own_module, "HOOKS", (str(ours), str(theirs), str(tmp_path / "missing")))
+    monkeypatch.setattr(placed, "ROOT", tmp_path)
+    ours, theirs = tmp_path / "etc/slurm/epilog.d/50-supervise", tmp_path / "etc/slurm/healthcheck"
+    timer, other = (tmp_path / "etc/systemd/system" / name for name in ("supervise-node.timer", "supervised.service"))
+    for path, text in (
+        (ours, "exec python -I -m supervisor.cli.main hook epilog\n"),
+        (theirs, "exec nhc -a # the node is supervised by NHC\n"),
+        (timer, ""),
+        (other, "supervise\n"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     assert look_own({}, "", {"HOME": str(tmp_path)}).hooks == (str(ours),)
+    assert [file.path for file in look_root()] == [str(ours), str(timer)]
 
 
 def test_files_that_others_can_change_are_named(tmp_path: Path) -> None:

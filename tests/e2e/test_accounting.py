@@ -1,12 +1,16 @@
 """What Slurm's accounting alone tells: verdicts from Comments, and the failures that nobody watched."""
 
 import asyncio
+import csv
+import io
+import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from story.job import Job
@@ -20,6 +24,7 @@ from supervisor.ledger.site.history import SiteHistory
 from supervisor.model.verdict import Class
 from supervisor.slurm.accounting import read_accounts
 from supervisor.slurm.process import Answer, CallCount, run
+from tests.e2e.conftest import PREEMPTION
 from tests.e2e.user import User
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -141,3 +146,72 @@ async def test_a_database_that_hangs_or_is_away_says_so(kept: Testbed) -> None:
     daemon.kill()
     with pytest.raises(SlurmFailed, match="try again when slurmdbd answers"):
         await _history(kept)
+
+
+def _told(user: User, *words: str) -> dict[str, Any]:
+    """What a command answers that reads accounting."""
+    done = user.asks("--json", *words, "--from", "sacct")
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert answer["exit"] == 0
+    return answer
+
+
+def _report_once(user: User, states: Mapping[str, int]) -> dict[str, Any]:
+    """The report, once accounting has what was to happen."""
+    until = time.monotonic() + _KEPT_S
+    while (answer := _told(user, "report", "--cluster", user.bed.name))["unseen"] is None or dict(
+        answer["unseen"]["states"]
+    ) != states:
+        assert time.monotonic() < until, answer["unseen"]
+        time.sleep(1)
+    return answer
+
+
+def _happen(user: User) -> None:
+    """To jobs without supervise: a program's failure, a preemption, a requeue by hand, a node that dies."""
+    user.plain("-N1", "-w", "node001", "--wrap", "exit 3").wait_ended()
+    preempted = user.plain("-N1", "-w", "node002", "-p", "requeues", "--requeue", "--wrap", "sleep 900")
+    again = user.plain("-N1", "-w", "node003", "--requeue", "--wrap", "sleep 900")
+    lost = user.plain("-N1", "-w", "node004", "--no-requeue", "--gpus-per-node=2", "--wrap", "sleep 900")
+    for job in (preempted, again, lost):
+        job.wait_state("RUNNING")
+    user.plain("-N1", "-w", "node002", "-p", "urgent", "--exclusive", "--wrap", "true").wait_ended()
+    user.bed.run(["scontrol", "requeue", again.job_id])
+    user.bed.kill_node("node004")
+    lost.wait_state("NODE_FAIL", deadline_s=_DOWN_S)
+    user.bed.run(["scancel", preempted.job_id, again.job_id])
+
+
+def test_the_report_of_a_site_that_never_used_supervise(kept: Testbed) -> None:
+    """A dead node and a requeue are its blind spot; a preemption was planned, and a program's failure its owner's."""
+    user = User.arrives(kept.up(nodes=4, accounting=True, settings=PREEMPTION), "accounted", Path(sys.executable))
+    _happen(user)
+    answer = _report_once(user, {"NODE_FAIL": 1, "REQUEUED": 1})
+    assert (answer["cluster"], answer["source"], answer["is_ok"]) == (kept.name, "sacct", True)
+    assert (answer["interruptions"], answer["jobs"], answer["problems"]) == (0, 0, [])
+    assert answer["unseen"]["nodes"] == [["node004", 1]]
+    assert answer["unseen"]["cost_at_most"]["gpu_h"] > 0
+    (node,) = [each for each in _told(user, "nodes", "--all")["nodes"] if each["node"] == "node004"]
+    assert (node["level"], node["unseen"]) == ("ok", 1)
+
+    assert "1 NODE_FAIL, 1 REQUEUED" in user.asks("report", "--from", "sacct").stdout
+    page = user.asks("report", "--from", "sacct", "--html").stdout
+    assert page.startswith("<!DOCTYPE html>")
+    assert "NODE_FAIL" in page
+    (head,) = csv.reader(io.StringIO(user.asks("report", "--from", "sacct", "--csv").stdout))
+    assert head[0] == "time_utc"
+
+
+def test_the_report_when_accounting_is_away(kept: Testbed) -> None:
+    """No form of it is given, and one sentence says what is left to do."""
+    user = User.arrives(kept.up(nodes=1, accounting=True), "accounted", Path(sys.executable))
+    daemon = processes.recall(Layout(kept.name), "slurmdbd")
+    assert daemon is not None
+    daemon.kill()
+    for words in (("report",), ("report", "--json"), ("report", "--csv"), ("report", "--html"), ("nodes",)):
+        done = user.asks(*words, "--from", "sacct")
+        assert (done.returncode, done.stdout) == (1, ""), words
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("supervise: Slurm's accounting database is away")
+        assert line.endswith("try again when slurmdbd answers, or read a ledger instead (settings: ledger)")

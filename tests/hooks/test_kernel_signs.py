@@ -24,6 +24,12 @@ def _line(text: str, number: int = 1) -> KernelLine:
         ("NVRM: Xid (PCI:0000:3b:00): 145, RLW_REMAP Nonfatal XC1 i0 Link 03", "xid_145", "suspect"),
         ("NVRM: Xid (PCI:0000:3b:00): 9999, something new", "xid_9999", "watch"),
         ("NVRM: GPU at PCI:0000:3b:00: fallen off the bus and is not responding", "gpu_off_bus", "fatal"),
+        ("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.", "gpu_off_bus", "fatal"),
+        ("NVRM: The NVIDIA GPU 0000:3b:00.0 installed in this system has fallen off the bus", "gpu_off_bus", "fatal"),
+        ("pcieport 0000:00:1c.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x", "pcie_fatal", "fatal"),
+        ("EXT4-fs (nvme0n1p2): Remounting filesystem read-only", "disk_read_only", "fatal"),
+        ("thermal thermal_zone0: critical temperature reached (105 C), shutting down", "overheated", "fatal"),
+        ("EDAC MC0: 1 UE on mc#0csrow#1channel#0 (csrow:1 channel:0 page:0x0)", "memory_uncorrected", "fatal"),
         ("nvidia-nvswitch3: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", "nvswitch_fatal", "fatal"),
         ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0", "memory_uncorrected", "fatal"),
         ("nvme nvme0: controller is down; will reset: CSTS=0xffffffff", "nvme_down", "fatal"),
@@ -37,6 +43,7 @@ def test_a_line_has_its_rule_and_level(text: str, rule: str, level: str) -> None
     sign = sign_of(_line(text))
     assert sign is not None
     assert (sign.rule, sign.level) == (rule, level)
+    assert rule.partition("_")[0] not in sign.text  # which stands beside it, in a drain's reason
 
 
 @pytest.mark.parametrize(
@@ -72,6 +79,14 @@ def test_only_what_came_after_the_mark_counts_and_repeats_are_counted() -> None:
         "XFS[4242]: segfault at 0 in Remounting filesystem read-only[4+1]",
         "NVRM: x(4242): fallen off the bus",
         "EDAC MC0: 1 UE: page allocation failure: order:0",
+        # What the kernel may say in forms that nobody has listed.
+        "EDAC MC0: 1 UE calls setitimer() with new_value NULL pointer. Misfeature support will be removed",
+        "EDAC MC0: 1 UE/4242: potentially unexpected fatal signal 11.",
+        "XFS: a: attempt to access beyond end of device Remounting filesystem read-only",
+        "thermal x/7: potentially unexpected critical temperature reached",
+        "nvidia x/7: severity=Uncorrected (Fatal)",
+        "mlx5_core x/7: health compromised",
+        "NVRM: GPU x/7: fallen off the bus",
     ],
 )
 def test_a_process_that_calls_itself_like_a_fault_is_none(text: str) -> None:

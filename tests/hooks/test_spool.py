@@ -91,6 +91,23 @@ def test_readings_whose_epilog_never_came_are_dropped_oldest_first(
     assert sorted(path.name for path in place.iterdir()) == ["job-2.json", "job-3.json"]
 
 
+def test_the_folders_above_are_made(place: Path) -> None:
+    """`spool = "/var/spool/supervise/%n"` on a node where no hook has run yet."""
+    with opened(str(place / "node003"), keep_bytes=1000, owner=os.geteuid()) as found:
+        found.append(_record())
+    assert (place / "node003/node.jsonl").exists()
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_is_made_below_what_others_write(place: Path) -> None:
+    """They could lead it anywhere."""
+    place.mkdir()
+    place.chmod(0o777)
+    with pytest.raises(SpoolUnsafe, match="can be written by others"), opened(str(place / "a/b"), keep_bytes=1):
+        pass
+    assert list(place.iterdir()) == []
+
+
 def test_a_folder_that_others_write_is_refused(place: Path) -> None:
     """They could have put anything there."""
     place.mkdir()

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from supervisor.model.ids import AttemptNo, JobId
+from supervisor.model.records import IncidentRecord
+from supervisor.model.verdict import Class, Verdict
 from supervisor.report.conclusion import RESUBMIT, conclude
 from supervisor.report.standing import Standing
 from supervisor.report.unbegun import SlurmsWord
@@ -19,6 +21,25 @@ def _word(state: str = "", reason: str = "", *, started_at: float | None = None)
     return SlurmsWord(
         job_id="17", state=state, reason=reason, has_started=started_at is not None, started_at=started_at
     )
+
+
+def _preempted() -> IncidentRecord:
+    verdict = Verdict(cls=Class.PLANNED, cause="preemption", confidence=0.95, summary="a job has taken the nodes")
+    return lost_node(attempt=AttemptNo(2), action="stop", verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("state", "standing"),
+    [("PENDING", "requeued"), ("RUNNING", "requeued"), ("COMPLETING", "ended"), ("PREEMPTED", "ended"), ("", "ended")],
+)
+def test_what_slurm_starts_again_after_a_preemption_needs_nobody(tmp_path: Path, state: str, standing: str) -> None:
+    """Its supervisor was ended with it and could not tell; where Slurm does not start it, a person must."""
+    base = view(tmp_path, _preempted(), status=status(stage="finished", conclusion="a job has taken the nodes"))
+    found, text, blockers = _told(base, _word(state, "BeginTime" if state == "PENDING" else ""))
+    assert str(found) == standing
+    assert text.startswith("Requeued, Slurm starts job 17 again, nothing" if standing == "requeued" else "ENDED, needs")
+    assert bool(blockers) is (standing == "ended")
+    assert ("It waits (BeginTime)" in text) is (state == "PENDING")
 
 
 def _told(base: RunView, word: SlurmsWord) -> tuple[Standing, str, tuple[str, ...]]:
@@ -101,6 +122,7 @@ def test_the_job_that_a_run_waits_for_is_known(tmp_path: Path, handed_on: RunVie
     assert view(tmp_path / "b", status=None).expected_job == "17"
     assert view(tmp_path / "c", status=status()).expected_job == ""
     assert view(tmp_path / "d", lost_node(action="requeue"), status=over).expected_job == ""
+    assert view(tmp_path / "e", _preempted(), status=over).expected_job == "17"
 
 
 def test_a_successor_that_was_cancelled_does_not_go_on(handed_on: RunView) -> None:

@@ -85,7 +85,8 @@ def ledger(place: Place) -> Finding | None:
     if found is None:
         return None
     if not found.complaint:
-        return ok(f"ledger {short(found.path)}")
+        nameless = " (your jobs without a name: its key is not yours to read)" if found.is_nameless else ""
+        return ok(f"ledger {short(found.path)}{nameless}")
     return warn(
         "the site's ledger cannot be written",
         short(found.complaint),

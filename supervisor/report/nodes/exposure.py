@@ -43,7 +43,7 @@ def _spans(history: JobHistory) -> Iterator[tuple[str, float, float, float]]:
     begin, end = history.job.at, history.last_at
     left: dict[str, float] = {}
     for incident in history.incidents:
-        for node in incident.excluded:
+        for node in incident.left:
             left[node] = min(left.get(node, end), max(begin, incident.at))
     nodes = [node for node in dict.fromkeys(history.job.nodes) if is_node(node)]
     whole = sum(left.get(node, end) - begin for node in nodes)

@@ -48,7 +48,7 @@ class Numbers:
     incidents: int
     """That blame it, those of one run within an hour once."""
     counted: int
-    """Of these in the test: of one user no more than of all others."""
+    """Of these in the test: of one user no more than of all others whose user is known."""
     expected: float
     """At the rate of the other nodes."""
     p: float
@@ -91,6 +91,8 @@ class Telemetry:
     since: float | None = None
     """When the rule fired first."""
     times: int = 0
+    is_over: bool = False
+    """A later look found nothing of it."""
     ok_at: float | None = None
     """The newest check that found nothing."""
     records: int = 0

@@ -17,6 +17,8 @@ from supervisor.report.nodes.timeline import timeline
 
 FEWEST: Final = 2
 """Incidents: fewer prove nothing, however small p is."""
+_FEWEST_COUNTED: Final = 3
+"""Less than two of them are not of one and the same user: with one that is chance, one user alone would be believed."""
 _WATCH_LEVEL: Final = 0.5
 """Of p corrected: an innocent node is watched in at most half of all fleets, however large they are."""
 _UNSEEN: Final = 2
@@ -144,18 +146,21 @@ def _by_telemetry(mine: _Of) -> list[_Ground]:
         return []
     where = f" on {told.gpu}" if told.gpu else ""
     times = f", {told.times} times" if told.times > 1 else ""
-    return [(told.level, f"{told.rule}{where}{times}: {told.text}" if told.text else f"{told.rule}{where}{times}")]
+    text = f": {told.text}" if told.text else ""
+    over = "; found well since" if told.is_over else ""
+    return [(told.level, f"{told.rule}{where}{times}{text}{over}")]
 
 
 def _by_numbers(mine: _Of) -> list[_Ground]:
-    """Two users are needed for a suspect: without a second one nothing is counted, and p is 1."""
+    """For a suspect two incidents are needed that are not of one user; with none of a second one p is 1."""
     numbers = mine.numbers
     what = f"{numbers.incidents} incidents, {numbers.expected:.2g} expected"
     tried = f"{what}, {p_is(numbers.p_corrected)} corrected for {mine.looks} looks"
     if numbers.incidents < FEWEST:
         return []
     if numbers.p_corrected <= LEVEL:
-        return [("suspect", tried)]
+        is_enough = numbers.counted >= _FEWEST_COUNTED
+        return [("suspect", tried) if is_enough else ("watch", f"{tried}, but all but one in jobs of one user")]
     if numbers.p_of_all <= LEVEL:
         return [("watch", f"{what}, but mostly in jobs of one user")]
     return [("watch", f"{tried}: may be chance")] if numbers.p_corrected <= _WATCH_LEVEL else []

@@ -12,6 +12,8 @@ from supervisor.report.words import clock, count, names, table
 _HEAD = ("node", "level", "incidents", "expected", "p corrected", "node-h", "jobs", "users", "why")
 _DAY_S = 86_400.0
 _MOMENTS = 20
+_MANY_H = 10.0
+"""From here on hours are told whole."""
 
 
 def nodes_text(report: NodesReport, *, is_all: bool) -> str:
@@ -39,11 +41,16 @@ def days_text(since: float, until: float) -> str:
 
 
 def _basis(report: NodesReport) -> str:
-    rate = f", one per {report.node_h / report.incidents:,.0f} node-h" if report.incidents and report.node_h else ""
+    rate = f", one per {hours_text(report.node_h / report.incidents)}" if report.incidents and report.node_h else ""
     return (
-        f"In {days_text(report.since, report.until)}: {count(report.incidents, 'incident')} that blame a node, in "
-        f"{report.node_h:,.0f} node-h of {count(report.jobs, 'job')}{rate}"
+        f"In {days_text(report.since, report.until)}: {count(report.incidents, 'incident')} blaming a node, in "
+        f"{hours_text(report.node_h)} of {count(report.jobs, 'job')}{rate}"
     )
+
+
+def hours_text(node_h: float) -> str:
+    """`336 node-h`, `0.053 node-h`."""
+    return f"{node_h:,.0f} node-h" if node_h >= _MANY_H or not node_h else f"{node_h:.2g} node-h"
 
 
 def _row(each: Standing) -> tuple[str, ...]:
@@ -54,7 +61,7 @@ def _row(each: Standing) -> tuple[str, ...]:
         str(numbers.incidents),
         f"{numbers.expected:.2g}" if numbers.is_tested else "n/a",
         p_text(numbers.p_corrected) if numbers.is_tested else "n/a",
-        f"{numbers.exposure_h:,.0f}",
+        hours_text(numbers.exposure_h).removesuffix(" node-h"),
         str(each.jobs.ran),
         str(each.jobs.users),
         "; ".join(each.why) or "-",
@@ -88,21 +95,24 @@ def _verdict(each: Standing, suggestion: Suggestion | None, report: NodesReport)
 def _jobs(each: Standing, report: NodesReport) -> str:
     jobs, numbers = each.jobs, each.numbers
     days = days_text(report.since, report.until)
+    if not jobs.ran:
+        return f"no job of supervise ran on it in {days}"
     said = (
-        f"{jobs.blaming} of {count(jobs.interrupted, 'interrupted job')} in {days} blame it, "
-        f"{count(jobs.users, 'user')}; it took part in {count(jobs.ran, 'job')}"
+        f"took part in {count(jobs.ran, 'job')} in {days}, {jobs.interrupted} interrupted by a machine, "
+        f"{jobs.blaming} blaming it ({count(jobs.users, 'user')})"
     )
     if not numbers.is_tested:
         return f"{said}; no node time of it is known, so its number was not tested"
     return (
-        f"{said}; {count(numbers.incidents, 'incident')} in {numbers.exposure_h:,.0f} node-h, "
+        f"{said}; {count(numbers.incidents, 'incident')} in {hours_text(numbers.exposure_h)}, "
         f"{numbers.expected:.2g} expected"
     )
 
 
 def _telemetry(each: Standing, now: float) -> str:
     told = each.telemetry
-    since = f"; {told.rule} since {clock(told.since, now=now)}" if told.since is not None else ""
+    word_of = "first found" if told.is_over else "since"
+    since = f"; {told.rule} {word_of} {clock(told.since, now=now)}" if told.since is not None else ""
     last_ok = f"; last found well {clock(told.ok_at, now=now)}" if told.ok_at is not None else ""
     drain = f"; hook: {told.drain}" if told.drain else ""
     return f"{count(told.records, 'record')} of its hooks{since}{last_ok}{drain}"

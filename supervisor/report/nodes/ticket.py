@@ -10,7 +10,7 @@ from supervisor.model.node import NodeRecord
 from supervisor.report.nodes.model import NodesReport, Standing
 from supervisor.report.nodes.names import word
 from supervisor.report.nodes.suspicion import p_is
-from supervisor.report.nodes.text import days_text, moment_text, utc
+from supervisor.report.nodes.text import days_text, hours_text, moment_text, utc
 from supervisor.report.words import count
 
 
@@ -105,7 +105,7 @@ def _how_often(each: Standing, report: NodesReport) -> Iterator[str]:
         yield f"{count(numbers.incidents, 'incident')}; its node time is not known, so no rate"
         return
     yield (
-        f"{count(numbers.incidents, 'incident')} in {numbers.exposure_h:,.1f} node-h; at the rate of the other nodes "
+        f"{count(numbers.incidents, 'incident')} in {hours_text(numbers.exposure_h)}; at the rate of the other nodes "
         f"{numbers.expected:.2g} would be expected"
     )
     yield f"chance alone: {p_is(numbers.p_corrected)}, corrected for {count(report.looks, 'node')} looked at (Holm)"

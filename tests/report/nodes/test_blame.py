@@ -1,5 +1,8 @@
 """Which incidents speak against which node."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from supervisor.model.ids import NodeName
@@ -64,11 +67,26 @@ def test_what_is_old_or_before_the_repair_is_void() -> None:
     assert blame([job(incident(_AT, "n000", "n001"))], mended).keys() == {"n001"}
 
 
-@pytest.mark.parametrize(("owners", "number"), [("a", 0), ("aaaa", 0), ("ab", 2), ("aaaab", 2), ("aabb", 4)])
+def test_a_run_is_its_users_and_its_clusters_alone() -> None:
+    """Who writes the run of another does not make two signs one: else a liar could hide what hit his node."""
+    mine, his = incident(_AT, "n000"), incident(_AT + 60, "n000")
+    later = _AT + 30
+    two = [job(mine, owner="a"), job(his, owner="b", at=later, job="2")]
+    assert len(blame(two, LOOK)["n000"].counted) == 2
+    same = [job(mine, owner="a"), job(his, owner="a", at=later, job="2")]
+    assert len(blame(same, LOOK)["n000"].counted) == 1
+    elsewhere = [job(mine), replace(same[1], owner="u1", job=msgspec.structs.replace(same[1].job, cluster="c2"))]
+    assert len(blame(elsewhere, LOOK)["n000"].counted) == 2
+
+
+@pytest.mark.parametrize(
+    ("owners", "number"),
+    [("a", 0), ("aaaa", 0), ("ab", 2), ("aaaab", 2), ("aabb", 4), ("????", 0), ("aa?", 0), ("aabb??", 4)],
+)
 def test_one_user_counts_no_more_than_all_others(owners: str, number: int) -> None:
-    """Alone he proves nothing, however often."""
+    """Alone he proves nothing, however often; and whose user nobody knows (`?`) may be his."""
     jobs = [
-        job(incident(_AT + at * 2 * HOUR_S, "n000", run=f"r{at}"), run=f"r{at}", owner=who)
+        job(incident(_AT + at * 2 * HOUR_S, "n000", run=f"r{at}"), run=f"r{at}", owner=who.replace("?", ""))
         for at, who in enumerate(owners)
     ]
     assert blame(jobs, LOOK)["n000"].number == number

@@ -53,6 +53,29 @@ def test_one_user_alone_never_makes_a_node_suspect() -> None:
         assert "mostly in jobs of one user" in found.why[0]
 
 
+@pytest.mark.parametrize(("owners", "level"), [("ab", "watch"), ("a" * 9 + "b", "watch"), ("abc", "suspect")])
+def test_one_liar_and_one_accident_make_no_suspect(owners: str, level: str) -> None:
+    """Two incidents must be of others than the one who has most: one of them may be chance, and the rest invented."""
+    found = _n000(standings(Known(jobs=_bad(owners)), LOOK))
+    assert found.numbers.p_corrected <= LEVEL
+    assert found.level == level
+    assert found.why[0].endswith("but all but one in jobs of one user") == (level == "watch")
+
+
+def test_a_run_of_another_user_proves_nothing_of_mine() -> None:
+    """That his went on does not say that mine did, whatever he has written for its name."""
+    gone = incident(_AT, "n000", excluded=("n000",))
+    jobs = [job(gone, end="handed_on", owner="a"), job(job="2", nodes=("n001",), at=_AT, end="completed", owner="b")]
+    assert _n000(standings(Known(jobs=jobs), LOOK)).jobs.went_on_without == 0
+
+
+def test_what_is_over_says_so() -> None:
+    """A driver that was updated is no ground to drain."""
+    records = [record(_AT, "fatal", "driver_mismatch", text="x"), record(_AT + 60, hook="health")]
+    found = _n000(standings(Known(jobs=(), records=records), LOOK))
+    assert (found.level, found.why) == ("watch", ("driver_mismatch: x; found well since",))
+
+
 def test_forged_jobs_count_in_nothing() -> None:
     """Neither their incidents nor their node time."""
     report = nodes_report(SiteHistory(jobs=tuple(_bad("abcdef", trusted=False))), (), LOOK, redacted)

@@ -1,6 +1,7 @@
 """The screens."""
 
-from supervisor.ledger.site.history import JobHistory, SiteHistory
+from supervisor.ledger.site.history import JobHistory, SiteHistory, UnseenFailure
+from supervisor.model.ids import JobId, NodeName
 from supervisor.model.node import SeenXid
 from supervisor.model.verdict import Class
 from supervisor.redact.text import redacted
@@ -72,7 +73,7 @@ def test_the_screen_of_a_suspect() -> None:
     lines = node_text(report.nodes[0], report, now=UNTIL).splitlines()
     assert lines[0] == "SUSPECT, drain suggested (not done: a person decides)."
     assert lines[1].startswith(
-        "  3 of 3 interrupted jobs in 14 d blame it, 3 users; it took part in 4 jobs; 3 incidents"
+        "  took part in 4 jobs in 14 d, 3 interrupted by a machine, 3 blaming it (3 users); 3 incidents in 45 node-h"
     )
     assert lines[2] == "  remap_failure on GPU-5f9c1e: GPU 3: remapping failed"
     assert "2 records of its hooks; remap_failure since" in lines[4]
@@ -86,6 +87,17 @@ def test_the_screen_of_a_node_that_is_well() -> None:
     said = node_text(report.nodes[-1], report, now=UNTIL)
     assert said.startswith("OK: nothing speaks against it.")
     assert "scontrol" not in said
+
+
+def test_a_small_fleet_is_not_told_in_zeros() -> None:
+    """Nor a node on which only Slurm has seen something in words about jobs that there were none of."""
+    unseen = UnseenFailure(at=UNTIL - 60, job=JobId("9"), state="NODE_FAIL", failed=(NodeName("n009"),))
+    brief = job(incident(SINCE + DAY_S + 60, "n000"), hours=0.05, nodes=("n000",))
+    report = nodes_report(SiteHistory(jobs=(brief,), unseen=(unseen,)), (), LOOK, redacted)
+    said = nodes_text(report, is_all=True)
+    assert "In 14 d: 1 incident blaming a node, in 0.05 node-h of 1 job, one per 0.05 node-h" in said
+    alone = next(each for each in report.nodes if each.node == "n009")
+    assert node_text(alone, report, now=UNTIL).splitlines()[1] == "  no job of supervise ran on it in 14 d"
 
 
 def test_a_suspect_beyond_the_cap_is_told_why_no_command_stands_there() -> None:
