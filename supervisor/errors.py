@@ -22,6 +22,10 @@ class SlurmFailed(SuperviseError):
         self.stderr = stderr
 
 
+class SlurmTooMuch(SlurmFailed):
+    """A Slurm command wrote more than is kept of an answer. Trying again helps where less is asked for."""
+
+
 class SlurmTimeout(SlurmFailed, TimeoutError):
     """A Slurm command gave no answer in time. What it was to do may have been done all the same."""
 

@@ -39,7 +39,8 @@ _TRIES: Final = 3
 _TOO_EARLY: Final = "no tasks running"
 """sattach's words for a step whose tasks are still being started."""
 _END_S: Final = 1.0
-_CHUNK_BYTES: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 13
+"""Judged in one turn of the event loop: at worst, of short lines that all mean something, within 20 ms."""
 _LINE_BYTES: Final = 4096
 _PACE_S: Final = 0.25
 _PACES: Final = 8
@@ -74,6 +75,7 @@ class RankLines:
         self._readers: dict[str, asyncio.subprocess.Process] = {}
         self._reading: set[asyncio.Task[None]] = set()
         self._received_bytes = 0
+        self._turn = asyncio.Lock()  # of many readers with a full buffer one goes on in a turn of the event loop
 
     def begin(self, attempt: AttemptNo) -> None:
         """A new attempt: what was read of the one before is forgotten."""
@@ -198,10 +200,12 @@ class RankLines:
             self._received_bytes += len(data)
             *lines, rest = (rest + data).split(b"\n")
             rest = rest[:_LINE_BYTES]  # the beginning has the label
-            for line in lines:
-                text = line.decode(errors="replace")
-                is_early = is_early or (text.startswith("sattach: ") and _TOO_EARLY in text)
-                self._lines.line(step, text, ranks=source.ranks(), now=source.clock())
+            async with self._turn:
+                for line in lines:
+                    text = line.decode(errors="replace")
+                    is_early = is_early or (text.startswith("sattach: ") and _TOO_EARLY in text)
+                    self._lines.line(step, text, ranks=source.ranks(), now=source.clock())
+                await asyncio.sleep(0)
         return is_early
 
     async def _keep_pace(self) -> None:

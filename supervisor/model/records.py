@@ -23,6 +23,12 @@ class Split(Fact, frozen=True, kw_only=True):
     catch_up: float | None = None
     """First beat to the furthest step reached before the interruption."""
 
+    @property
+    def after_opening_s(self) -> float:
+        """From the opening of the incident to the furthest step again, as far as that was measured."""
+        parts = (self.collect, self.decide, self.stop, self.launch, self.init, self.catch_up)
+        return sum(part for part in parts if part is not None)
+
 
 class IncidentRecord(Fact, frozen=True, kw_only=True):
     """One interruption, `incidents/NNN/verdict.json`."""

@@ -1,10 +1,13 @@
 """What an interruption was, and the proof: the interface of the diagnosis engine."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName, Rank
+
+CANCELS: Final = frozenset({"user_cancel", "user_stop"})
+"""Causes of an end that a person has wanted."""
 
 
 class Class(StrEnum):

@@ -5,7 +5,7 @@ from typing import Final
 
 from supervisor.model.records import IncidentRecord
 from supervisor.model.status import RunStatus
-from supervisor.model.verdict import Class
+from supervisor.model.verdict import CANCELS, Class
 from supervisor.report.standing import Conclusion, Standing
 from supervisor.report.unbegun import handed_on, unbegun
 from supervisor.report.view import FINISHED, RunView
@@ -33,7 +33,6 @@ _DOING: Final[Mapping[str, str]] = {
     "ending": "Ending, the script has its time to save",
 }
 _REQUEUED: Final = "Requeued, Slurm starts job {job} again"
-_CANCELS: Final = frozenset({"user_cancel", "user_stop"})
 
 
 def conclude(view: RunView, now: float) -> Conclusion:
@@ -131,7 +130,7 @@ def _handed_on(standing: Standing, text: str, status: RunStatus, last: IncidentR
 
 def _planned_end(status: RunStatus, last: IncidentRecord) -> Conclusion:
     words = (status.conclusion or last.verdict.summary).rstrip(".")
-    if last.verdict.cause in _CANCELS:
+    if last.verdict.cause in CANCELS:
         return Conclusion(Standing.CANCELLED, f"Cancelled{_where(status)}: {words}. {_NOTHING.capitalize()}.")
     return Conclusion(Standing.ENDED, f"ENDED, needs you: {words}{_where(status)}.", (RESUBMIT,))
 

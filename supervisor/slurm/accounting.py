@@ -3,11 +3,11 @@
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout, SlurmTooMuch
 from supervisor.model.accounts import AccountedJob, Accounts
 from supervisor.model.ids import JobId
 from supervisor.slurm.client import Runner
@@ -18,10 +18,13 @@ from supervisor.slurm.process import CallCount, run
 ACCOUNTING_DEADLINE_S: Final = 300.0
 """For all questions together. A slurmdbd that hangs lets sacct wait for 45 s and more."""
 SLICE_S: Final = 7 * 86_400.0
-"""Asked for at once: a busy site has some hundred thousand jobs a week, and sites limit the range of one question."""
+"""Asked for at once, as long as the answer has room: sites limit the range of one question."""
+_SHORTEST_S: Final = 3_600.0
+"""Of an hour an answer has room for a hundred thousand jobs that lived in it."""
 _AWAY: Final = ("Problem talking to the database", "slurm_persist_conn_open", "Connection refused")
 _OFF: Final = "accounting storage is disabled"
 _REFUSED: Final = ("Access/permission denied", "MaxQueryTimeRange", "Range of the query")
+_TOO_MANY: Final = "Slurm's accounting has too many jobs in an hour"
 _OTHERWISE: Final = "or read a ledger instead (settings: ledger)"
 
 
@@ -61,7 +64,7 @@ async def read_accounts(
     runner: Runner = run,
     environment: Mapping[str, str] | None = None,
 ) -> Accounts:
-    """All that accounting keeps of the window, asked in slices, each row once.
+    """All that accounting keeps of the window, asked in slices, each row once; in shorter ones where a site is busy.
 
     Raises `SlurmFailed` (`SlurmTimeout` at the deadline) where it keeps nothing, is away, or sacct is missing.
     """
@@ -70,22 +73,24 @@ async def read_accounts(
     found: dict[tuple[str, JobId, float | None, float], AccountedJob] = {}
     problems: dict[str, None] = {}
     fields = fields_of(await _asked(list_fields(), deadline_s, runner, env))
-    for begin, end in slices(since, until):
-        separator = f"|{secrets.token_hex(8)}|"
+    begin, longest = since, SLICE_S
+    while begin < until:
+        end = min(until, begin + longest)
+        separator = f"|{secrets.token_hex(4)}|"
         argv = list_jobs(begin, end, separator=separator, fields=fields, all_users=all_users, clusters=clusters)
-        answer = parse_accounting(await _asked(argv, ends - time.monotonic(), runner, env), separator, fields)
+        try:
+            text = await _asked(argv, ends - time.monotonic(), runner, env)
+        except SlurmTooMuch:
+            if end - begin <= _SHORTEST_S:
+                raise
+            longest = max(_SHORTEST_S, (end - begin) / 2)
+            continue
+        answer = parse_accounting(text, separator, fields)
         # What lived in two slices comes twice, the second time with its newest state.
         found |= {(job.cluster, job.raw_id, job.submitted_at, job.started_at): job for job in answer.jobs}
         problems |= dict.fromkeys(answer.problems)
+        begin = end
     return Accounts(jobs=tuple(found.values()), problems=tuple(problems))
-
-
-def slices(since: float, until: float) -> Iterator[tuple[float, float]]:
-    """The window in parts of at most `SLICE_S`."""
-    while since < until:
-        end = min(until, since + SLICE_S)
-        yield since, end
-        since = end
 
 
 def _utc(at: float) -> str:
@@ -103,6 +108,8 @@ async def _asked(argv: Sequence[str], deadline_s: float, runner: Runner, env: Ma
             f"Slurm's accounting gave no answer in time ({exc}): ask for a shorter window, see whether slurmdbd is "
             f"well (`sacctmgr show cluster`), {_OTHERWISE}"
         ) from exc
+    except SlurmTooMuch as exc:
+        raise SlurmTooMuch(f"{_TOO_MANY} ({exc}): ask for one cluster alone (--cluster), {_OTHERWISE}") from exc
     except SlurmFailed as exc:
         raise SlurmFailed(_remedy(exc), code=exc.code, stderr=exc.stderr) from exc
 

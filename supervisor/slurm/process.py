@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
-from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout, SlurmTooMuch
 
 OUTPUT_LIMIT_BYTES: Final = 64 * 1024 * 1024
 """`scontrol -o show node` writes about 1.5 kB a node: room for 40,000 of them."""
@@ -92,7 +92,7 @@ async def run(
     """The answer of the command, whatever its exit code.
 
     Raises `SlurmTimeout` at the deadline, `NoSlurm` where the program is missing, `SlurmFailed` when it cannot be
-    started or writes more than `OUTPUT_LIMIT_BYTES`. A cancelled caller leaves no process behind.
+    started, `SlurmTooMuch` when it writes more than `OUTPUT_LIMIT_BYTES`. A cancelled caller leaves no process behind.
     """
     began = time.monotonic()
     _counted(count, argv)
@@ -122,16 +122,21 @@ class _Gathered(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.streams = {1: bytearray(), 2: bytearray()}
         self.done = asyncio.Event()
+        """There is nothing more to wait for: it has ended, or written too much."""
+        self.ended = asyncio.Event()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self.streams[fd] += data
-        if len(self.streams[fd]) > OUTPUT_LIMIT_BYTES:
+        stream = self.streams[fd]
+        if len(stream) <= OUTPUT_LIMIT_BYTES:  # what comes until the writer is gone is not kept
+            stream += data
+        if len(stream) > OUTPUT_LIMIT_BYTES:
             self.done.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The process has ended and both pipes are closed."""
         del exc  # how a pipe broke adds nothing to the exit code
         self.done.set()
+        self.ended.set()
 
 
 async def _release(transport: asyncio.SubprocessTransport, gathered: _Gathered) -> None:
@@ -140,7 +145,7 @@ async def _release(transport: asyncio.SubprocessTransport, gathered: _Gathered) 
         _kill_group(transport.get_pid())
         with suppress(TimeoutError):
             async with asyncio.timeout(REAP_S):
-                await gathered.done.wait()
+                await gathered.ended.wait()
     transport.close()
 
 
@@ -182,7 +187,7 @@ def _judged(
 ) -> Answer:
     if _is_too_much(streams):
         _failed(count)
-        raise SlurmFailed(f"{shown(argv)} wrote more than {OUTPUT_LIMIT_BYTES} bytes and was stopped; ask for less")
+        raise SlurmTooMuch(f"{shown(argv)} wrote more than {OUTPUT_LIMIT_BYTES} bytes and was stopped; ask for less")
     if code:
         _failed(count)
     text = {fd: stream.decode(errors="replace") for fd, stream in streams.items()}

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from supervisor.daemon.rank_lines import RankLines, Source, is_behind
+from supervisor.daemon.rank_log import RankLog
 from supervisor.daemon.until import until
 from supervisor.errors import SlurmTimeout
 from supervisor.model.ids import AttemptNo, JobId
@@ -184,6 +185,32 @@ async def test_without_sattach_the_run_goes_on(scene: _Scene) -> None:
     assert await until(lambda: slurm.asked > 0 and scene.lines.has_read, deadline_s=_WAIT_S)
     await asyncio.sleep(0.1)
     assert not watching.done()
+
+
+async def test_a_flood_leaves_turns_to_others(scene: _Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much two streams have waiting, little of one is judged between two turns of the event loop."""
+    flood = "1: " + "x" * 60
+    (scene.folder / "sattach").write_text(
+        f"#!{sys.executable} -I\nimport sys, time\n"
+        f"for stream in (sys.stdout, sys.stderr):\n    print(({flood!r} + chr(10)) * 3000, flush=True, file=stream)\n"
+        "time.sleep(600)\n"
+    )
+    taken = 0
+
+    def line(*_args: object, **_named: object) -> None:
+        nonlocal taken
+        taken += 1
+
+    monkeypatch.setattr(RankLog, "line", line)
+    scene.watch(_Slurm("17.0"))
+    scene.lines.ranks_seen()
+    at_once, deadline = 0, time.monotonic() + _WAIT_S
+    while taken < 6000 and time.monotonic() < deadline:
+        before = taken
+        await asyncio.sleep(0)
+        at_once = max(at_once, taken - before)
+    assert taken >= 6000
+    assert at_once < 10_000 / len(flood)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout, SlurmTooMuch
 from supervisor.model.accounts import Accounts
-from supervisor.slurm.accounting import SLICE_S, list_jobs, read_accounts, slices
+from supervisor.slurm.accounting import list_jobs, read_accounts
 from supervisor.slurm.parse_accounting import FIELDS, fields_of, parse_accounting
 from supervisor.slurm.process import Answer, CallCount
 
@@ -157,20 +158,14 @@ def test_no_name_and_no_command_is_asked_for() -> None:
     ]
 
 
-def test_a_long_window_is_asked_for_in_parts() -> None:
-    """No gap, no overlap, no part too long."""
-    parts = list(slices(0.0, 20 * _DAY_S))
-    assert [begin for begin, _ in parts] == [0.0, SLICE_S, 2 * SLICE_S]
-    assert [end for _, end in parts] == [SLICE_S, 2 * SLICE_S, 20 * _DAY_S]
-    assert not list(slices(5.0, 5.0))
-
-
 class _Sacct:
     """Answers each question with the next text, in the separator that it asked for."""
 
     def __init__(self, *texts: str) -> None:
         self.texts = list(texts)
         self.separators: list[str] = []
+        self.asked: list[tuple[str, ...]] = []
+        self.is_too_much: Callable[[str, str], bool] | None = None
         self.environments: list[Mapping[str, str]] = []
 
     async def __call__(
@@ -183,8 +178,47 @@ class _Sacct:
             return Answer(argv=tuple(argv), code=0, stdout="JobID\nFailedNode Comment\n", stderr="", took_s=0.0)
         separator = next(word for word in argv if word.startswith("--delimiter=")).removeprefix("--delimiter=")
         self.separators.append(separator)
-        text = self.texts.pop(0).replace("|!|", separator)
+        self.asked.append(tuple(word.partition("time=")[2] for word in argv if "time=" in word))
+        if self.is_too_much is not None and self.is_too_much(*self.asked[-1]):
+            raise SlurmTooMuch("sacct wrote more than 64 MiB")
+        text = (self.texts.pop(0) if self.texts else "").replace("|!|", separator)
         return Answer(argv=tuple(argv), code=0, stdout=text, stderr="", took_s=0.0)
+
+
+async def test_a_long_window_is_asked_for_in_parts() -> None:
+    """No gap, no overlap, no part too long."""
+    runner = _Sacct()
+    await read_accounts(0.0, 20 * _DAY_S, all_users=True, runner=runner, environment={})
+    assert [begin[:10] for begin, _ in runner.asked] == ["1970-01-01", "1970-01-08", "1970-01-15"]
+    assert [end[:10] for _, end in runner.asked] == ["1970-01-08", "1970-01-15", "1970-01-21"]
+    nothing = _Sacct()
+    await read_accounts(5.0, 5.0, all_users=True, runner=nothing, environment={})
+    assert not nothing.asked
+
+
+async def test_a_busy_site_is_asked_for_shorter_parts() -> None:
+    """As short as its answers have room for, and no job is left out by that."""
+    runner = _Sacct(*(_row(JobIDRaw=str(number)) for number in range(1, 100)))
+    runner.is_too_much = lambda begin, end: _seconds(end) - _seconds(begin) > 2 * _DAY_S
+    answer = await read_accounts(0.0, 14 * _DAY_S, all_users=True, runner=runner, environment={})
+    good = [(begin, end) for begin, end in runner.asked if not runner.is_too_much(begin, end)]
+    assert [begin for begin, _ in good][1:] == [end for _, end in good][:-1]
+    assert (good[0][0], good[-1][1]) == ("1970-01-01T00:00:00", "1970-01-15T00:00:00")
+    assert len(answer.jobs) == len(good) == 8
+    assert len(runner.asked) == len(good) + 2
+
+
+async def test_an_hour_with_too_many_jobs_is_said() -> None:
+    """With what would make it fewer; it is not asked for again and again."""
+    runner = _Sacct()
+    runner.is_too_much = lambda _begin, _end: True
+    with pytest.raises(SlurmTooMuch, match=r"too many jobs in an hour .*--cluster.*read a ledger instead"):
+        await read_accounts(0.0, _DAY_S, all_users=True, runner=runner, environment={})
+    assert len(runner.asked) == 6
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(f"{text}+00:00").timestamp()
 
 
 async def test_a_job_that_lived_in_two_parts_comes_once_as_it_is_now() -> None:
@@ -200,6 +234,7 @@ async def test_nobody_can_foresee_the_separator_and_times_are_in_utc() -> None:
     surroundings = {"TZ": "America/Lima", "SLURM_TIME_FORMAT": "relative", "SLURM_CLUSTERS": "x", "PATH": "/bin"}
     await read_accounts(0.0, 10 * _DAY_S, all_users=True, runner=runner, environment=surroundings)
     assert len({*runner.separators}) == 2
+    assert {len(separator) for separator in runner.separators} == {10}
     assert runner.environments[0] == {"PATH": "/bin", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
 
 

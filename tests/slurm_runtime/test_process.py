@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
+from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout, SlurmTooMuch
 from supervisor.slurm import process
 from supervisor.slurm.process import Answer, CallCount, run, shielded
 
@@ -85,9 +85,13 @@ async def test_deadline_kills_the_whole_group(tmp_path: Path, wrap: type[list[st
     script = 'sleep 600 & echo $! > "$1"; wait'
     file = tmp_path / "pid"
     argv = wrap(["sh", "-c", script, "sh", str(file)])
-    with pytest.raises(SlurmTimeout, match="sh -c sleep 600"):
-        await run(argv, deadline_s=1.0)
-    assert await _gone(int(file.read_text()))
+    # On a busy machine the shell may not come as far as its child within a second.
+    for deadline_s in (1.0, 4.0, 16.0):
+        with pytest.raises(SlurmTimeout, match="sh -c sleep 600"):
+            await run(argv, deadline_s=deadline_s)
+        if _line(file):
+            break
+    assert await _gone(int(_line(file)))
 
 
 async def test_cancelled_caller_leaves_no_process(tmp_path: Path) -> None:
@@ -108,11 +112,13 @@ async def test_missing_program_is_no_slurm() -> None:
             await run(argv, deadline_s=30)
 
 
-async def test_too_much_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More output than the limit is an error, never a silently cut answer."""
+async def test_too_much_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More output than the limit is an error, never a silently cut answer; whoever wrote it is gone by then."""
     monkeypatch.setattr(process, "OUTPUT_LIMIT_BYTES", 1000)
-    with pytest.raises(SlurmFailed, match="more than 1000 bytes"):
-        await run(["sh", "-c", "yes"], deadline_s=30)
+    file = tmp_path / "pid"
+    with pytest.raises(SlurmTooMuch, match="more than 1000 bytes"):
+        await run(["sh", "-c", 'echo $$ > "$1"; exec yes', "sh", str(file)], deadline_s=30)
+    assert not await asyncio.to_thread(Path(f"/proc/{_line(file)}").exists), "not even a zombie"
 
 
 async def test_shielded_command_survives_term(tmp_path: Path) -> None:

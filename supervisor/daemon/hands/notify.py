@@ -14,6 +14,7 @@ from supervisor.core.state import State
 from supervisor.daemon.world import World
 from supervisor.errors import NotifyFailed
 from supervisor.model.base import encode
+from supervisor.model.verdict import CANCELS
 from supervisor.notify.gate import Kept, passed
 from supervisor.notify.message import Message
 from supervisor.notify.notifier import Notifier, notifier_for
@@ -28,8 +29,6 @@ _WAITING: Final = 16
 _READ_S: Final = 3.0
 _SEND_S: Final = 12.0
 """For one message one way: the ways' own deadlines are a little shorter."""
-_CANCELLED: Final = frozenset({"user_cancel", "user_stop"})
-"""Causes of an end that a person has wanted, and need not be told of."""
 _LEAVE_S: Final = 1.0
 """For what is under way when the job ends: the keeper waits three seconds for all of us."""
 
@@ -96,7 +95,7 @@ class Teller:
     @property
     def _is_cancelled(self) -> bool:
         term = self._state().term
-        return term is not None and term.cause in _CANCELLED
+        return term is not None and term.cause in CANCELS
 
     def _end(self, order: Finish) -> Message:
         return of_end(

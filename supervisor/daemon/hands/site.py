@@ -23,6 +23,7 @@ from supervisor.model.base import Fact, encode
 from supervisor.model.ids import JobId
 from supervisor.model.records import IncidentRecord
 from supervisor.model.site import End, SiteIncident, SiteJob, SiteUse
+from supervisor.model.verdict import CANCELS
 from supervisor.settings import Settings
 from supervisor.telemetry.aside import aside
 from supervisor.version import VERSION
@@ -35,7 +36,6 @@ _USE_S = 3600.0
 _LEAVE_S = 0.5
 """For the last line: the keeper waits three seconds for all of us."""
 _READ_S = 3.0
-_CANCELLED = frozenset({"user_cancel", "user_stop"})
 
 
 class KeptUsage(Fact, frozen=True, kw_only=True):
@@ -208,7 +208,7 @@ def _end_of(state: State) -> End:
         return ""
     if last.handed_over:
         return "handed_on"
-    if cause in _CANCELLED:
+    if cause in CANCELS:
         return "cancelled"
     if cause == "walltime":
         return "time_limit"

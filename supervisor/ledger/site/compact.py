@@ -5,18 +5,19 @@ goes only once its lines are on disk.
 """
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import IO, Final
 
-from supervisor.ledger.site.condense import condensed, owner_line
+from supervisor.ledger.site.condense import Names, condensed, owner_line
 from supervisor.ledger.site.lines import Line, Lines
-from supervisor.ledger.site.names import ENDING
+from supervisor.ledger.site.names import ENDING, draft_name
 from supervisor.ledger.site.users import is_pseudonym
-from supervisor.ledger.site.walk import FILE_FLAGS, LARGEST, user_name
+from supervisor.ledger.site.walk import FILE_FLAGS, LARGEST, changed_at, user_name
 from supervisor.model.base import encode
-from supervisor.model.site import SiteJob
+from supervisor.model.site import SiteIncident, SiteJob, SiteUse
 
 _MODE: Final = 0o644
 
@@ -37,51 +38,58 @@ class _Source:
 
     name: str
     seen: os.stat_result
-    data: bytes
 
 
-def compact(cluster: int, month: str, folder: int, names: Iterable[str], *, owner: int, key: bytes) -> Compacted:
+def compact(cluster: int, month: str, folder: int, files: Iterable[str], *, owner: int, names: Names) -> Compacted:
     """Move the lines of these files of `folder` into the month's file in `cluster`, both open folders.
 
-    Raises `OSError` where the month's file cannot be written; no file has gone then.
+    One file at a time is in memory. Raises `OSError` where the month's file cannot be written; no file has gone then.
     """
-    done = Compacted()
-    sources = [source for name in names if (source := _source(folder, name, key, done)) is not None]
-    if sources:
-        target = f"{month}{ENDING}"
-        known, changed_at = _known(cluster, target, owner)
-        newest = max(changed_at, *(source.seen.st_mtime for source in sources))
-        _write(cluster, target, (known, *(source.data for source in sources)), newest, owner)
-        for source in sources:
-            _remove(folder, source, done)
+    done, sources = Compacted(), list[_Source]()
+    _write(cluster, f"{month}{ENDING}", _sections(folder, files, owner, names, sources, done), sources, owner)
+    for source in sources:
+        _remove(folder, source, done)
     return done
 
 
-def _source(folder: int, name: str, key: bytes, done: Compacted) -> _Source | None:
-    try:
-        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
-    except OSError as exc:
-        done.left.append(f"{name}: {exc.strerror}")
-        return None
-    try:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_nlink != 1 or seen.st_size > LARGEST:
-            done.left.append(f"{name} ({user_name(seen.st_uid)}): no plain file of its own, or too large")
-            return None
-        reader = Lines()
-        lines = list(_all_lines(descriptor, reader, seen.st_size))
-    except OSError as exc:
-        done.left.append(f"{name}: {exc.strerror}")
-        return None
-    finally:
-        os.close(descriptor)
-    if _is_unnamed(lines, user_name(seen.st_uid)):
-        done.left.append(f"{name}: its owner, {seen.st_uid}, has no name on this machine")
-        return None
+def _sections(
+    folder: int, files: Iterable[str], owner: int, names: Names, sources: list[_Source], done: Compacted
+) -> Iterator[bytes]:
+    """The lines of each file that can be taken, which is one of the sources then."""
+    for name in files:
+        try:
+            descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
+        except OSError as exc:
+            done.left.append(f"{name}: {exc.strerror}")
+            continue
+        try:
+            seen = os.fstat(descriptor)
+            section, why_not = _section(descriptor, None if seen.st_uid == owner else name, seen, names)
+        except OSError as exc:
+            section, why_not = b"", f": {exc.strerror}"
+        finally:
+            os.close(descriptor)
+        if why_not:
+            done.left.append(f"{name}{why_not}")
+        else:
+            sources.append(_Source(name, seen))
+            yield section
+
+
+def _section(descriptor: int, name: str | None, seen: os.stat_result, names: Names) -> tuple[bytes, str]:
+    """A file's lines behind the name of its owner, nothing where it has none that can be read; or why it stays."""
+    owner = user_name(seen.st_uid)
+    if not stat.S_ISREG(seen.st_mode) or seen.st_nlink != 1 or seen.st_size > LARGEST:
+        return b"", f" ({owner}): no plain file of its own, or too large"
+    reader = Lines()
+    kept = condensed(_all_lines(descriptor, reader, seen.st_size), name)
+    if why_not := _is_to_wait(kept, owner, names):
+        return b"", f": {why_not}"
     if reader.left_out.newer:
-        done.left.append(f"{name} ({user_name(seen.st_uid)}): lines of a newer version of supervise")
-        return None
-    return _Source(name, seen, _section(lines, user_name(seen.st_uid), key))
+        return b"", f" ({owner}): lines of a newer version of supervise"
+    if not kept:
+        return b"", ""
+    return b"".join(encode(line) + b"\n" for line in (owner_line(kept, owner, names), *kept)), ""
 
 
 def _all_lines(descriptor: int, reader: Lines, size: int) -> Iterator[Line]:
@@ -92,21 +100,43 @@ def _all_lines(descriptor: int, reader: Lines, size: int) -> Iterator[Line]:
     reader.end()
 
 
-def _is_unnamed(lines: Iterable[Line], owner: str) -> bool:
-    """Put under a number, lines in a user's name would be nobody's for ever, only because names are away now."""
-    users = {line.user for line in lines if isinstance(line, SiteJob)}
-    return owner.isdecimal() and any(user and not user.isdecimal() and not is_pseudonym(user) for user in users)
+def _is_to_wait(lines: Iterable[SiteJob | SiteIncident | SiteUse], owner: str, names: Names) -> str:
+    """Why nobody could say rightly now whose lines these are; that would hold for ever."""
+    users = {line.user for line in lines if isinstance(line, SiteJob)} - {""}
+    if owner.isdecimal() and any(not user.isdecimal() and not is_pseudonym(user) for user in users):
+        return f"its owner, {owner}, has no name on this machine"
+    if not names.key and any(map(is_pseudonym, users)):
+        return "it has a pseudonym, and the key that proves it cannot be read"
+    return ""
 
 
-def _section(lines: Iterable[Line], owner: str, key: bytes) -> bytes:
-    """A file's lines behind the name of its owner; nothing where it had none that can be read."""
-    kept = condensed(lines)
-    if not kept:
-        return b""
-    return b"".join(encode(line) + b"\n" for line in (owner_line(kept, owner, key), *kept))
+def _write(cluster: int, name: str, sections: Iterator[bytes], sources: list[_Source], owner: int) -> None:
+    """The month's file, whole or not at all, if there is anything new; as old as the newest of what it holds."""
+    first = next(sections, None)
+    if first is None:
+        return
+    draft = draft_name(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(draft, flags, _MODE, dir_fd=cluster)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            known_at = _copy_known(cluster, name, owner, file)
+            file.write(first)
+            file.writelines(sections)
+            file.flush()
+            if os.fstat(descriptor).st_uid != owner:
+                os.fchown(descriptor, owner, -1)
+            os.fchmod(descriptor, _MODE)
+            newest = max(known_at, *(changed_at(source.seen) for source in sources))
+            os.utime(descriptor, (newest, newest))
+            os.fsync(descriptor)
+        os.rename(draft, name, src_dir_fd=cluster, dst_dir_fd=cluster)
+    except BaseException:
+        os.unlink(draft, dir_fd=cluster)
+        raise
 
 
-def _known(cluster: int, name: str, owner: int) -> tuple[bytes, float]:
+def _copy_known(cluster: int, name: str, owner: int, draft: IO[bytes]) -> float:
     """What the month's file holds already, and since when; one that somebody else has laid there holds nothing.
 
     Raises `OSError` where it is there and cannot be read: it is not to be replaced then.
@@ -114,32 +144,12 @@ def _known(cluster: int, name: str, owner: int) -> tuple[bytes, float]:
     try:
         seen = os.stat(name, dir_fd=cluster, follow_symlinks=False)
     except FileNotFoundError:
-        return b"", 0.0
+        return 0.0
     if not stat.S_ISREG(seen.st_mode) or seen.st_uid != owner:
-        return b"", 0.0
-    with os.fdopen(os.open(name, FILE_FLAGS, dir_fd=cluster), "rb") as file:
-        return file.read(), seen.st_mtime
-
-
-def _write(cluster: int, name: str, parts: Iterable[bytes], newest: float, owner: int) -> None:
-    """The month's file, whole or not at all; as old as the newest of what it holds."""
-    draft = f".{name}.{os.getpid()}"
-    descriptor = os.open(
-        draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE, dir_fd=cluster
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            if os.fstat(descriptor).st_uid != owner:
-                os.fchown(descriptor, owner, -1)
-            os.fchmod(descriptor, _MODE)
-            os.utime(descriptor, (newest, newest))
-            os.fsync(descriptor)
-        os.rename(draft, name, src_dir_fd=cluster, dst_dir_fd=cluster)
-    except OSError:
-        os.unlink(draft, dir_fd=cluster)
-        raise
+        return 0.0
+    with os.fdopen(os.open(name, FILE_FLAGS, dir_fd=cluster), "rb") as known:
+        shutil.copyfileobj(known, draft)
+    return changed_at(seen)
 
 
 def _remove(folder: int, source: _Source, done: Compacted) -> None:

@@ -1,7 +1,7 @@
 """The history of a site from Slurm's accounting alone: verdicts from Comments, and what `supervise` never saw. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,12 +10,17 @@ from supervisor.ledger.site.starts import Start, starts_of
 from supervisor.model.accounts import AccountedJob, Accounts
 from supervisor.model.ids import JobId, NodeName
 from supervisor.model.job_comment import Mark, Said, parse_comment
-from supervisor.model.records import Split
-from supervisor.model.site import End, SiteGpu, SiteIncident, SiteJob, SiteUse
+from supervisor.model.site import LONGEST_PART_S, End, SiteGpu, SiteIncident, SiteJob, SiteSplit, SiteUse
 
 _FAILED: Final = frozenset({"NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "REQUEUED"})
 """What a job that is queued again ends with may be another word: then its next start tells."""
+_PLANNED: Final = frozenset({"PREEMPTED"})
+"""Another job was to have the nodes: no failure, though Slurm starts the job again."""
+_TOLD_S: Final = 600.0
+"""Between an interruption and the end that it brought about: what stops takes its time."""
 _RELAUNCHES: Final = frozenset({"relaunch", "relaunch_on_spare", "relaunch_smaller"})
+_LAST: Final = frozenset({"stop", "resubmit", "requeue"})
+"""After these the job ends."""
 _GOES_ON: Final = re.compile(r"\bjob (?P<job>\d[\d_+]*) goes on with the run")
 _REQUEUED: Final = "Slurm starts this job again"
 _ENDS: Final[dict[str, End]] = {
@@ -123,7 +128,7 @@ def _incident(mark: Mark, job: _Known, run: str, problems: list[str]) -> SiteInc
         action=mark.action,
         isolation="gpu" if mark.gpus else "node" if mark.nodes else "job",
         node_count=len(job.starts[0].nodes),
-        split=Split(detect=mark.detect_s),
+        split=SiteSplit(detect=min(mark.detect_s, LONGEST_PART_S)),
         recovery_s=mark.recovery_s,
         lost_node_s=min(mark.lost_node_s, _held(job)),
         is_closed=mark.is_closed,
@@ -181,16 +186,14 @@ def _end(job: _Known) -> End:
     return _ENDS.get(job.starts[-1].state, "failed")
 
 
-def _unseen(job: _Known, incidents: Iterable[SiteIncident]) -> Iterable[UnseenFailure]:
+def _unseen(job: _Known, incidents: Collection[SiteIncident]) -> Iterable[UnseenFailure]:
     """Each start that ended by a fault of the machine, or after which Slurm started the job again, untold by anybody.
 
     A supervised job may end so, too: with its batch host dies who would have told.
     """
-    times = [incident.at for incident in incidents]
     for number, (start, said) in enumerate(zip(job.starts, job.said, strict=True), start=1):
-        is_failure = start.state in _FAILED or number < len(job.starts)
-        is_told = said is not None or any(start.first.started_at <= at <= start.until for at in times)
-        if is_failure and not is_told:
+        is_failure = start.state in _FAILED or (number < len(job.starts) and start.state not in _PLANNED)
+        if is_failure and not _is_told(start, said, incidents):
             yield UnseenFailure(
                 at=start.until,
                 cluster=job.first.cluster,
@@ -203,6 +206,17 @@ def _unseen(job: _Known, incidents: Iterable[SiteIncident]) -> Iterable[UnseenFa
                 gpus_per_node=start.gpus_per_node,
                 held_s=start.held_s,
             )
+
+
+def _is_told(start: Start, said: Said | None, incidents: Iterable[SiteIncident]) -> bool:
+    """Somebody has spoken of this very end; a word about what was overcome hours before is none."""
+    if said is not None and (_GOES_ON.search(said.words) or _REQUEUED in said.words):
+        return True
+    begin, end = start.first.started_at, start.until
+    return any(
+        begin <= one.at <= end and (not one.is_closed or one.action in _LAST or one.at >= end - _TOLD_S)
+        for one in incidents
+    )
 
 
 def _failed(start: Start) -> tuple[NodeName, ...]:

@@ -18,6 +18,9 @@ class JobHistory:
     """The newest word; of a job that Slurm started again the sum over all its starts. None: nothing is known."""
     owner: str = ""
     """Who wrote the file: name, or user id where it has none. Not for print where `job.user` is no plain name."""
+    person: str = ""
+    """Stands for the owner under all his names, as far as the ledger's key is known; empty: nobody can name him. Never
+    for print."""
     is_trusted: bool = True
     """The owner agrees with the user that the record names. False: shown, with its owner, and believed in nothing."""
     source: Literal["ledger", "sacct"] = "ledger"

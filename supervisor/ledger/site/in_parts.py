@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from supervisor.errors import SuperviseError
+from supervisor.ledger.site.answering import must_answer
 from supervisor.ledger.site.gather import Gatherer, JobKey
 from supervisor.ledger.site.history import JobHistory
 from supervisor.ledger.site.read import is_asked_for, read_files, without_collection
@@ -27,6 +29,8 @@ if TYPE_CHECKING:  # it takes a moment to load, and small ledgers need none
 _MOST_READERS: Final = 8
 _LARGE: Final = 8 * 1024 * 1024
 _MANY: Final = 1000
+_LEVELS: Final = ("ledger", "clusters", "months")
+"""Of folders; what somebody has nested below is no part of it."""
 
 
 class Sums(Protocol):
@@ -68,8 +72,10 @@ def fold_site(
 ) -> tuple[S, tuple[str, ...]]:
     """The sums over every job of the window, and what could not be read. `readers`: processes; None: as it fits.
 
-    Raises `UsageError` where the ledger cannot be read, `SuperviseError` where a reader was killed.
+    Raises `UsageError` where the ledger cannot be read, `SuperviseError` where it gives no answer, or a reader was
+    killed.
     """
+    must_answer(root)
     reading, problems = _Reading(root, window, new), Problems()
     number = _readers(root) if readers is None else readers
     with without_collection():
@@ -153,15 +159,26 @@ def _readers(root: Path) -> int:
 
 def _is_large(root: Path) -> bool:
     """Many files, or a large one. What cannot be looked at is told of by the one who reads it."""
-    files = 0
-    for folder, _, names in os.walk(root):
-        files += len(names)
-        with suppress(OSError):
-            # Months' files lie beside the months: a folder of a month has only small ones.
-            if files >= _MANY or (len(names) < _MANY and _bytes_of(Path(folder), names) >= _LARGE):
+    seen, folders = 0, [root]
+    for _ in _LEVELS:
+        inner: list[Path] = []
+        for folder in folders:
+            found = _sizes_and_folders(folder, _MANY - seen)
+            seen += len(found)
+            if seen >= _MANY or sum(size for _, size, _ in found) >= _LARGE:
                 return True
+            inner += [folder / name for name, _, is_folder in found if is_folder]
+        folders = inner
     return False
 
 
-def _bytes_of(folder: Path, names: Iterable[str]) -> int:
-    return sum((folder / name).lstat().st_size for name in names)
+def _sizes_and_folders(folder: Path, most: int) -> list[tuple[str, int, bool]]:
+    """Of so many entries at most: anybody may lay more than there is time for."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                (entry.name, entry.stat(follow_symlinks=False).st_size, entry.is_dir(follow_symlinks=False))
+                for entry in islice(entries, most)
+            ]
+    except OSError:
+        return []

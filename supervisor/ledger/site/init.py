@@ -7,7 +7,7 @@ from pathlib import Path
 
 from supervisor.errors import UsageError
 from supervisor.ledger.site.make import make_folder, make_root
-from supervisor.ledger.site.names import cluster_folder, month_after, month_of
+from supervisor.ledger.site.names import NODES, cluster_folder, month_after, month_of
 from supervisor.ledger.site.walk import opened_folder
 
 
@@ -18,7 +18,7 @@ def initialised(root: Path, clusters: Iterable[str], group: str, *, now: float, 
     inner = [
         f"{cluster_folder(name)}{month}" for name in clusters for month in ("", *(f"/{month}" for month in months))
     ]
-    missing = [str(path) for path in (root, *(root / name for name in inner)) if not path.exists()]
+    missing = [str(path) for path in (root, root / NODES, *(root / name for name in inner)) if not path.exists()]
     if is_dry:
         return missing
     try:

@@ -49,6 +49,9 @@ class LeftOut:
     long: int = 0
     unreadable: int = 0
 
+    def __bool__(self) -> bool:
+        return bool(self.torn or self.newer or self.long or self.unreadable)
+
     def __str__(self) -> str:
         reasons = (
             (self.torn, "torn at the end"),

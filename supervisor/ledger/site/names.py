@@ -1,6 +1,7 @@
-"""How folders and files of the site's ledger are called. Pure."""
+"""How folders and files of the site's ledger are called."""
 
 import hashlib
+import os
 import re
 from datetime import UTC, datetime
 from typing import Final
@@ -9,8 +10,13 @@ from supervisor.model.ids import JobId, RunId
 
 PSEUDONYM_KEY: Final = ".pseudonyms"
 """The key file, in the ledger's folder."""
+NODES: Final = ".nodes"
+"""What root knows of nodes, in the ledger's folder."""
 ENDING: Final = ".jsonl"
-_MONTH: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+_MONTH: Final = re.compile(r"(?:19[7-9]|2\d\d)\d-(?:0[1-9]|1[0-2])", re.ASCII)
+"""From the epoch on, and while a year has four digits: others are no times."""
+_SECOND_NAME: Final = re.compile(r"(?:\.[1-9])?\.jsonl", re.ASCII)
+_DRAFT: Final = re.compile(r"\.[\w.-]+\.draft-[0-9a-f]{16}", re.ASCII)
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST: Final = 64
 _RUN_DIGITS: Final = 12
@@ -32,6 +38,14 @@ def file_name(job: JobId, run: str) -> str:
     return f"{_FOREIGN.sub('_', job)[:_LONGEST].lstrip('.') or '_'}-{run}{ENDING}"
 
 
+def is_file_of(name: str, job: JobId, run: str) -> bool:
+    """Whether this is the file of that job, or the one that it took where somebody else's has its name."""
+    if name == f"{job}-{run}{ENDING}":
+        return True
+    own = file_name(job, run).removesuffix(ENDING)
+    return name.startswith(own) and _SECOND_NAME.fullmatch(name, len(own)) is not None
+
+
 def month_of(at: float) -> str:
     """`2026-11`, in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m}"
@@ -47,6 +61,16 @@ def months_before(month: str, count: int) -> str:
     """The month that was `count` months earlier."""
     total = int(month[:4]) * 12 + int(month[5:]) - 1 - count
     return f"{total // 12:04d}-{total % 12 + 1:02d}"
+
+
+def draft_name(name: str) -> str:
+    """How a file is called while it is written: hidden, and nobody can have laid something there before."""
+    return f".{name.lstrip('.')}.draft-{os.urandom(8).hex()}"
+
+
+def is_draft(name: str) -> bool:
+    """It is called so."""
+    return _DRAFT.fullmatch(name) is not None
 
 
 def is_month(name: str) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from supervisor.ledger.site.answering import must_answer
 from supervisor.ledger.site.gather import Gatherer
 from supervisor.ledger.site.history import JobHistory, SiteHistory
 from supervisor.ledger.site.lines import Lines
@@ -26,8 +27,9 @@ def read_site(
     """What the ledger knows of jobs that ran between these times (seconds since the epoch), each job whole.
 
     Nothing in a file is believed beyond its owner, and nothing that is wrong with one costs the others. Raises
-    `UsageError` where the ledger itself cannot be read.
+    `UsageError` where the ledger itself cannot be read, `SuperviseError` where it gives no answer.
     """
+    must_answer(root)
     window, problems = Window(since=since, until=until, clusters=clusters), Problems()
     gatherer = Gatherer(read_key(root), problems)
     with without_collection():
@@ -43,21 +45,21 @@ def read_files(root: Path, window: Window, gatherer: Gatherer, problems: Problem
 
 
 def _read(opened: Opened, gatherer: Gatherer, problems: Problems) -> None:
-    lines = Lines()
-    file = gatherer.file(opened.path, opened.folder, opened.owner, is_of_ledger=opened.is_of_ledger)
-    at = opened.begin
+    lines, owner = Lines(), opened.owner
+    file = gatherer.file(opened.path, opened.folder, owner, is_of_ledger=opened.is_of_ledger)
+    at, end = opened.begin, opened.end
     try:
-        while piece := os.pread(opened.descriptor, min(lines.room, opened.end - at), at):
+        while at < end and (piece := os.pread(opened.descriptor, min(lines.room, end - at), at)):
             at += len(piece)
             file.take(lines.take(piece))
     except OSError as exc:
-        problems.add(f"{opened.path} ({opened.owner}) cannot be read to its end: {exc.strerror}")
+        problems.add(f"{opened.path} ({owner}) cannot be read to its end: {exc.strerror}")
     lines.end()
     file.end()
-    if told := str(lines.left_out):
-        problems.add(f"{opened.path} ({opened.owner}): left out: {told}")
-    if file.refused:
-        problems.add(f"{opened.path} ({opened.owner}) names owners of lines, which it may not: ignored")
+    if lines.left_out:
+        problems.add(f"{opened.path} ({owner}): left out: {lines.left_out}")
+    for told in file.refused():
+        problems.add(f"{opened.path} ({owner}) {told}")
 
 
 def is_asked_for(history: JobHistory, window: Window) -> bool:

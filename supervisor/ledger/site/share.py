@@ -9,6 +9,7 @@ from supervisor.ledger.site.names import ENDING, is_month
 
 _SECTION: Final = b'\n{"kind":"owner"'
 """How a section of a month's file begins: what comes before and after it is of different files."""
+_MONTHS_NAME: Final = len(f"2026-11{ENDING}")
 _PIECE: Final = 1024 * 1024
 
 
@@ -21,11 +22,11 @@ class Share:
 
     def has(self, name: str) -> bool:
         """Whether the file is read at all. Files of one run go to one reader, months' files to all."""
-        return self.of == 1 or is_month(name.removesuffix(ENDING)) or self._is_of(name)
+        return self.of == 1 or _is_of_month(name) or self._is_of(name)
 
     def piece(self, name: str, descriptor: int, size: int) -> tuple[int, int]:
         """From where to where the file is read: whole sections."""
-        if self.of == 1 or not is_month(name.removesuffix(ENDING)):
+        if self.of == 1 or not _is_of_month(name):
             return 0, size
         return self._cut(descriptor, size, self.number), self._cut(descriptor, size, self.number + 1)
 
@@ -46,3 +47,7 @@ class Share:
                 break
             at += len(piece) - len(_SECTION) + 1
         return size
+
+
+def _is_of_month(name: str) -> bool:
+    return len(name) == _MONTHS_NAME and is_month(name.removesuffix(ENDING))

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -14,15 +15,18 @@ from typing import Final
 
 from supervisor.errors import UsageError
 from supervisor.ledger.site.compact import compact
-from supervisor.ledger.site.make import make_folder
-from supervisor.ledger.site.names import ENDING, is_month, month_after, month_of, months_before
-from supervisor.ledger.site.users import read_key
-from supervisor.ledger.site.walk import Problems, opened_folder, user_name
+from supervisor.ledger.site.condense import Names
+from supervisor.ledger.site.make import make_folder, make_nodes_folder
+from supervisor.ledger.site.names import ENDING, NODES, is_draft, is_month, month_after, month_of, months_before
+from supervisor.ledger.site.users import KEY_BYTES, read_key
+from supervisor.ledger.site.walk import Problems, changed_at, opened_folder, user_name
 
 _DAY_S: Final = 86_400.0
 _KEEP: Final = re.compile(r"([1-9]\d{0,5})d")
 _WHOLE_MONTHS: Final = 2
 """This month and the one before stay as they are: their jobs run."""
+_DRAFT_S: Final = _DAY_S
+"""What was begun so long ago nobody goes on with."""
 _QUIET_S: Final = 30 * _DAY_S
 """A living job writes every hour; one that was silent for so long has ended."""
 
@@ -59,7 +63,8 @@ def keep_up(root: Path, *, keep_s: float, now: float, is_dry: bool = False) -> U
             owner = os.fstat(ledger).st_uid
             if os.geteuid() not in {0, owner}:
                 raise UsageError(f"{root} belongs to {user_name(owner)}: only that user and root keep it up")
-            _Keeper(ledger, owner, read_key(root), keep_s, now, is_dry=is_dry, done=done).ledger()
+            names = Names(key=read_key(root), salt=secrets.token_bytes(KEY_BYTES))
+            _Keeper(ledger, owner, names, keep_s, now, is_dry=is_dry, done=done).ledger()
     except OSError as exc:
         raise UsageError(f"the ledger {root} cannot be kept up: {exc.strerror}; see SUPERVISE_LEDGER") from exc
     return done
@@ -69,18 +74,21 @@ class _Keeper:
     """Goes over an open ledger once."""
 
     def __init__(
-        self, ledger: int, owner: int, key: bytes, keep_s: float, now: float, *, is_dry: bool, done: Upkeep
+        self, ledger: int, owner: int, names: Names, keep_s: float, now: float, *, is_dry: bool, done: Upkeep
     ) -> None:
         self._ledger = ledger
         self._owner = owner
-        self._key = key
+        self._hidden = names
         self._keep_s = keep_s
         self._now = now
         self._is_dry = is_dry
         self._done = done
 
     def ledger(self) -> None:
-        """All clusters, and the files beside them."""
+        """The folder for what is known of nodes, all clusters, and the files beside them."""
+        with self._telling(NODES):
+            self._nodes()
+        self._drafts(self._ledger, "")
         for name in _names(self._ledger):
             with self._telling(name):
                 if name.endswith(ENDING):
@@ -91,6 +99,13 @@ class _Keeper:
                         self._done.clusters += 1
                         self._cluster(cluster, name)
 
+    def _nodes(self) -> None:
+        """There before somebody else makes one: what lies in his would be believed by nobody."""
+        if NODES not in _all_names(self._ledger):
+            self._done.made.append(NODES)
+        if not self._is_dry:
+            make_nodes_folder(self._ledger, self._owner)
+
     def _cluster(self, cluster: int, path: str) -> None:
         """Folders ahead, then the old months; what nobody wants any more is not compacted before it goes."""
         this = month_of(self._now)
@@ -98,6 +113,7 @@ class _Keeper:
             self._done.made.append(f"{path}/{month}")
             if not self._is_dry:
                 make_folder(cluster, month, self._owner)
+        self._drafts(cluster, f"{path}/")
         for name in _names(cluster):
             with self._telling(f"{path}/{name}"):
                 month = name.removesuffix(ENDING)
@@ -114,7 +130,7 @@ class _Keeper:
                 raise PermissionError(errno.EPERM, "belongs to another user than the ledger does")
             taken = [name for name in _names(folder) if _changed_at(folder, name) < self._now - _QUIET_S]
             if not self._is_dry:
-                result = compact(cluster, month, folder, taken, owner=self._owner, key=self._key)
+                result = compact(cluster, month, folder, taken, owner=self._owner, names=self._hidden)
                 taken = result.taken
                 for reason in result.left:
                     self._done.problems.add(f"{path}/{month}/{reason}: left as it is")
@@ -129,14 +145,35 @@ class _Keeper:
         if _changed_at(folder, name) < self._now - self._keep_s:
             self._remove(folder, path.removesuffix("/"), name)
 
+    def _drafts(self, folder: int, path: str) -> None:
+        """What an upkeep that was killed has left behind; in a folder of everybody also others may call a file so."""
+        for name in filter(is_draft, _all_names(folder)):
+            with self._telling(f"{path}{name}"):
+                seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if seen.st_uid in {self._owner, os.geteuid()} and changed_at(seen) < self._now - _DRAFT_S:
+                    self._remove(folder, path.removesuffix("/"), name)
+
     def _remove(self, folder: int, path: str, name: str) -> None:
         """A file, or a month with all its files."""
+        whole = "/".join(filter(None, (path, name)))
+        is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        if is_folder:
+            with opened_folder(name, folder) as month:
+                self._empty(month, whole)
         if not self._is_dry:
-            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, dir_fd=folder)
-            else:
-                os.unlink(name, dir_fd=folder)
-        self._done.removed.append("/".join(filter(None, (path, name))))
+            (os.rmdir if is_folder else os.unlink)(name, dir_fd=folder)
+        self._done.removed.append(whole)
+
+    def _empty(self, month: int, path: str) -> None:
+        """Its files one by one, then folders that somebody has made in it: a nest of them costs nothing but itself."""
+        if os.fstat(month).st_uid != self._owner:
+            raise PermissionError(errno.EPERM, "belongs to another user than the ledger does")
+        for name in () if self._is_dry else _all_names(month):
+            with self._telling(f"{path}/{name}"):
+                if stat.S_ISDIR(os.stat(name, dir_fd=month, follow_symlinks=False).st_mode):
+                    shutil.rmtree(name, dir_fd=month)
+                else:
+                    os.unlink(name, dir_fd=month)
 
     @contextmanager
     def _telling(self, path: str) -> Iterator[None]:
@@ -153,9 +190,13 @@ def _end_of(month: str) -> float:
 
 
 def _changed_at(folder: int, name: str) -> float:
-    return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+    return changed_at(os.stat(name, dir_fd=folder, follow_symlinks=False))
 
 
 def _names(descriptor: int) -> list[str]:
     """What lies in an open folder; what is hidden is somebody's draft, or the key."""
-    return sorted(name for name in os.listdir(descriptor) if not name.startswith("."))
+    return sorted(name for name in _all_names(descriptor) if not name.startswith("."))
+
+
+def _all_names(descriptor: int) -> list[str]:
+    return os.listdir(descriptor)  # an open folder has no path

@@ -10,14 +10,16 @@ from typing import Final
 from supervisor.ledger.site.names import PSEUDONYM_KEY
 
 _PSEUDONYM: Final = re.compile(r"p-[0-9a-f]{16}")
+_NAMELESS: Final = re.compile(r"n-[0-9a-f]{16}")
 _DIGITS: Final = 16
 KEY_BYTES: Final = 32
 
 
 def read_key(root: Path) -> bytes:
-    """The ledger's key for pseudonyms; empty where there is none for us, or where others than its owner may change it.
+    """The ledger's key for pseudonyms; empty where there is none for us, or another user than the ledger's has laid it.
 
-    Whoever can read it can find out who is behind a pseudonym, by trying all users.
+    Its mode says who may read it, and is the site's affair. Whoever can read it can find out who is behind a pseudonym,
+    by trying all users.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -36,12 +38,26 @@ def read_key(root: Path) -> bytes:
 
 def pseudonym(user: str, key: bytes) -> str:
     """The same for all jobs of a user under one key."""
-    return f"p-{hmac.new(key, user.encode(errors='surrogateescape'), hashlib.sha256).hexdigest()[:_DIGITS]}"
+    return f"p-{_digest(user, key)}"
+
+
+def nameless(user: str, salt: bytes) -> str:
+    """Stands for an owner whose record has no name: the same for his files that are put away together."""
+    return f"n-{_digest(user, salt)}"
+
+
+def _digest(user: str, key: bytes) -> str:
+    return hmac.new(key, user.encode(errors="surrogateescape"), hashlib.sha256).hexdigest()[:_DIGITS]
 
 
 def is_pseudonym(user: str) -> bool:
     """It has the form of one."""
     return _PSEUDONYM.fullmatch(user) is not None
+
+
+def is_nameless(owner: str) -> bool:
+    """It stands for somebody whom nobody can name any more: two of them may be one user, or one whose name is known."""
+    return not owner or _NAMELESS.fullmatch(owner) is not None
 
 
 def named(user: str, how: str, root: Path) -> str:

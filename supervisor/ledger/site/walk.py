@@ -63,9 +63,9 @@ class Window:
         return self.since is None or changed_at >= self.since - _SKEW_S
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Opened:
-    """One file, open for reading until the next one is asked for."""
+    """One file, open for reading until the next one is asked for. Not frozen: that takes four times as long to make."""
 
     path: str
     """Relative to the ledger's folder."""
@@ -92,6 +92,11 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def changed_at(seen: os.stat_result) -> float:
+    """When a file was written last; its owner may set any time for that, but none that is later than the change."""
+    return min(seen.st_mtime, seen.st_ctime)
 
 
 @contextmanager
@@ -130,27 +135,30 @@ class _Walk:
         """Clusters, and files of those who could not make a folder."""
         for name, is_folder in self._entries(descriptor, ""):
             if not is_folder:
-                yield from self._file(descriptor, name, "")
+                if self._share.has(name):
+                    yield from self._file(descriptor, name, "", "")
             elif self._window.has_folder(name):
                 with self._folder(descriptor, name, name) as inner:
                     yield from self._cluster(inner, name)
 
     def _cluster(self, descriptor: int | None, cluster: str) -> Iterator[Opened]:
-        for name, is_folder in self._entries(descriptor, cluster):
+        path = f"{cluster}/"
+        for name, is_folder in self._entries(descriptor, path):
             if not is_folder:
-                yield from self._file(descriptor, name, cluster)
+                if self._share.has(name):
+                    yield from self._file(descriptor, name, path, cluster)
             elif not is_month(name):
-                self._problems.add(f"{cluster}/{name} is a folder, but of no month: left out")
+                self._problems.add(f"{path}{name} is a folder, but of no month: left out")
             elif self._window.has_month(name):
-                with self._folder(descriptor, name, f"{cluster}/{name}") as inner:
-                    yield from self._month(inner, cluster, name)
+                with self._folder(descriptor, name, f"{path}{name}") as inner:
+                    yield from self._month(inner, f"{path}{name}/", cluster)
 
-    def _month(self, descriptor: int | None, cluster: str, month: str) -> Iterator[Opened]:
-        for name, is_folder in self._entries(descriptor, f"{cluster}/{month}"):
+    def _month(self, descriptor: int | None, path: str, cluster: str) -> Iterator[Opened]:
+        for name, is_folder in self._entries(descriptor, path):
             if is_folder:
-                self._problems.add(f"{cluster}/{month}/{name} is a folder and no file: left out")
-            else:
-                yield from self._file(descriptor, name, cluster, month)
+                self._problems.add(f"{path}{name} is a folder and no file: left out")
+            elif self._share.has(name):
+                yield from self._file(descriptor, name, path, cluster)
 
     def _entries(self, descriptor: int | None, path: str) -> Iterator[tuple[str, bool]]:
         """Name and whether it is a folder, by name; what is hidden or no plain file is not there."""
@@ -163,7 +171,7 @@ class _Walk:
                     for entry in entries
                 ]
         except OSError as exc:
-            self._problems.add(f"{path or 'the ledger'} cannot be listed: {exc.strerror}")
+            self._problems.add(f"{path.rstrip('/') or 'the ledger'} cannot be listed: {exc.strerror}")
             return
         for name, is_folder, is_file in sorted(found):
             if name.startswith("."):
@@ -172,7 +180,7 @@ class _Walk:
                 yield name, is_folder
             else:
                 what = f"is called {name!r}" if is_file else "is a link, or no file at all"
-                self._problems.add(f"{os.path.join(path, name)} {what}: left out")  # noqa: PTH118  # a name, no path
+                self._problems.add(f"{path}{name} {what}: left out")
 
     @contextmanager
     def _folder(self, above: int | None, name: str, path: str) -> Iterator[int | None]:
@@ -187,10 +195,9 @@ class _Walk:
         finally:
             os.close(descriptor)
 
-    def _file(self, above: int | None, name: str, cluster: str, month: str = "") -> Iterator[Opened]:
-        if not self._share.has(name):
-            return
-        path = "/".join(filter(None, (cluster, month, name)))
+    def _file(self, above: int | None, name: str, path: str, cluster: str) -> Iterator[Opened]:
+        """The file; `path`: of its folder, `cluster`: whose it is."""
+        path += name
         try:
             descriptor = os.open(name, FILE_FLAGS, dir_fd=above)
         except OSError as exc:
@@ -198,21 +205,14 @@ class _Walk:
             return
         try:
             seen = os.fstat(descriptor)
-            is_of_ledger = seen.st_uid == self._owner
+            size, uid = seen.st_size, seen.st_uid
+            is_of_ledger = uid == self._owner
             if not stat.S_ISREG(seen.st_mode):
-                self._problems.add(f"{path} ({user_name(seen.st_uid)}) is no plain file: left out")
-            elif seen.st_size > LARGEST and not is_of_ledger:
-                self._problems.add(f"{path} ({user_name(seen.st_uid)}) has {seen.st_size} bytes: left out")
-            elif seen.st_size and self._window.may_hold(seen.st_mtime):
-                begin, end = self._share.piece(name, descriptor, seen.st_size)
-                yield Opened(
-                    path=path,
-                    folder=cluster,
-                    descriptor=descriptor,
-                    uid=seen.st_uid,
-                    is_of_ledger=is_of_ledger,
-                    begin=begin,
-                    end=end,
-                )
+                self._problems.add(f"{path} ({user_name(uid)}) is no plain file: left out")
+            elif size > LARGEST and not is_of_ledger:
+                self._problems.add(f"{path} ({user_name(uid)}) has {size} bytes: left out")
+            elif size and self._window.may_hold(seen.st_mtime):
+                begin, end = self._share.piece(name, descriptor, size)
+                yield Opened(path, cluster, descriptor, uid, is_of_ledger, begin, end)
         finally:
             os.close(descriptor)

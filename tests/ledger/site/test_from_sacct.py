@@ -122,6 +122,44 @@ def test_what_supervise_has_told_is_not_unseen() -> None:
     assert [len(_jobs(history)[job].incidents) for job in ("7", "8")] == [1, 0]
 
 
+def test_a_node_that_is_lost_hours_after_a_comment_is_seen() -> None:
+    """What was overcome long before says nothing of this end; what was open then, or just told, does."""
+    lost = {"state": "NODE_FAIL", "ended_at": 36_100.0, "elapsed_s": 36_000.0}
+    told = "supervise: attempt 2 [1 hardware/gpu_lost nodes=n2 at={at} did=relaunch back=9{open}]"
+    ends = {
+        told.format(at=150, open=""): ["NODE_FAIL"],
+        told.format(at=150, open=" open=1"): [],
+        told.format(at=35_800, open=""): [],
+        "supervise: attempt 1": ["NODE_FAIL"],
+        "supervise: job 8 goes on with the run": [],
+        "supervise: Slurm starts this job again": [],
+        "supervise: stopped [1 hardware/gpu_lost nodes=n2 at=150 did=stop]": [],
+    }
+    for comment, states in ends.items():
+        history = _history(_row(comment=comment, **lost))
+        assert [failure.state for failure in history.unseen] == states, comment
+
+
+def test_a_job_that_had_to_make_room_has_not_failed() -> None:
+    """Slurm starts it again, and took its nodes by plan."""
+    again = _row(submitted_at=200.0, started_at=320.0, ended_at=400.0)
+    assert not _history(_row(state="PREEMPTED"), again).unseen
+    assert [failure.state for failure in _history(_row(state="CANCELLED"), again).unseen] == ["CANCELLED"]
+
+
+def test_jobs_of_the_same_number_are_of_one_run_on_no_two_clusters() -> None:
+    """Nor of two users: a successor goes on with the run of his own job, on its own cluster."""
+    words = "supervise: job 8 goes on with the run [1 hardware/gpu_lost nodes=n2 at=150 did=resubmit]"
+    rows = [
+        _row(cluster=cluster, user=user, job=job, raw_id=job, comment=words if job == "7" else "supervise: completed")
+        for cluster, user in (("c", "alice"), ("d", "alice"), ("c", "bob"))
+        for job in ("7", "8")
+    ]
+    runs = [(job.job.cluster, job.owner, job.job.run) for job in _history(*rows).jobs]
+    assert len(runs) == 6
+    assert len({*runs}) == 3
+
+
 def test_of_two_words_about_one_incident_the_later_jobs_counts() -> None:
     """Whoever goes on with the run knows how long the recovery took."""
     handed_on = "supervise: job 8 goes on with the run [1 hardware/gpu_lost nodes=n2 at=150 did=resubmit open=1]"

@@ -1,6 +1,8 @@
 """Several readers of one ledger come to what one comes to."""
 
 import os
+import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from supervisor.errors import SuperviseError, UsageError
-from supervisor.ledger.site import in_parts
+from supervisor.ledger.site import answering, in_parts
 from supervisor.ledger.site.history import JobHistory
 from supervisor.ledger.site.in_parts import fold_site
 from supervisor.ledger.site.lines import SiteOwner
+from supervisor.ledger.site.read import read_site
 from supervisor.ledger.site.share import Share
 from supervisor.ledger.site.walk import Window
 from tests.ledger.site.made import ALICE, AT, BOB, MONTH, as_root, bytes_of, incident, job, lay, use
@@ -63,8 +66,10 @@ def test_every_job_is_folded_once(tmp_path: Path) -> None:
 def test_what_two_readers_know_of_one_job_is_put_together(tmp_path: Path) -> None:
     """Somebody else has written of the job, in a file of another name: one of both is right, as ever."""
     for number in range(1, 9):
-        lay(tmp_path, _file(number, f"{number:012x}"), job(number, user=str(ALICE)), incident(of=number), owner=ALICE)
-        lay(tmp_path, _file(number, f"{number + 77:012x}"), job(number, user=str(ALICE)), owner=BOB)
+        run, other = f"{number:012x}", f"{number + 77:012x}"
+        mine = job(number, user=str(ALICE), run=run)
+        lay(tmp_path, _file(number, run), mine, incident(of=number, run=run), owner=ALICE)
+        lay(tmp_path, _file(number, other), job(number, user=str(ALICE), run=other), owner=BOB)
     found, problems = _one_and_many(tmp_path)
     assert len(found) == 8
     assert all(history.is_trusted and history.owner == str(ALICE) for history in found)
@@ -133,3 +138,29 @@ def test_a_small_ledger_needs_no_help(tmp_path: Path, monkeypatch: pytest.Monkey
     assert in_parts._readers(tmp_path) == 3
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert in_parts._readers(tmp_path) == 1
+
+
+def test_what_is_nested_in_a_ledger_is_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever nests folders in a month makes nobody look for what lies below."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    deep = lay(tmp_path, f"c1/{MONTH}/deep/deeper/1-a.jsonl", b"x" * 100)
+    monkeypatch.setattr(in_parts, "_LARGE", deep.parent.stat().st_size * 100)
+    os.truncate(deep, in_parts._LARGE)
+    assert in_parts._readers(tmp_path) == 1
+    os.truncate(lay(tmp_path, f"c1/{MONTH}/1-a.jsonl", job(1)), in_parts._LARGE)
+    assert in_parts._readers(tmp_path) == 2
+
+
+def test_a_dead_ledger_is_told_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file server is away: whoever asks gets a sentence, not a terminal that hangs."""
+    released = threading.Event()
+    monkeypatch.setattr(answering, "_ANSWER_S", 0.2)
+    monkeypatch.setattr(answering, "_look", lambda *_: released.wait(60))
+    began = time.monotonic()
+    try:
+        for read in (lambda: fold_site(tmp_path, _Seen, Window()), lambda: read_site(tmp_path)):
+            with pytest.raises(SuperviseError, match=r"gives no answer in 0\.2 s: see whether its file server is well"):
+                read()
+    finally:
+        released.set()
+    assert time.monotonic() - began < 30

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor.ledger.site.lines import LONGEST, Line, Lines
-from supervisor.model.site import SiteIncident, SiteJob, SiteUse
+from supervisor.model.ids import NodeName
+from supervisor.model.records import Split
+from supervisor.model.site import SiteGpu, SiteIncident, SiteJob, SiteSplit, SiteUse
 from tests.ledger.site.made import AT, RUN, bytes_of, incident, job, use
 
 _GOOD = bytes_of(job(), incident(), use())
@@ -77,6 +79,20 @@ def test_lines_of_an_older_version_are_read() -> None:
     assert not str(reader.left_out)
 
 
+def test_lines_with_all_that_is_left_out_today_are_read() -> None:
+    """As they were written at first: the first evidence, parts that took no time, blamed nodes that left."""
+    old = (
+        b'{"kind":"incident","at":1790000100.0,"evidence_at":1790000099.0,"job":"81234","run":"4f0c2a9b7d11",'
+        b'"incident":1,"cls":"hardware","cause":"gpu_fell_off_bus","confidence":0.9,"nodes":["n1"],"excluded":["n1"],'
+        b'"action":"relaunch_on_spare","split":{"detect":1.0,"decide":0.0,"stop":0.0},"lost_node_s":0.0}\n'
+    )
+    (line,), reader = _read(old)
+    assert line == incident(excluded=("n1",), split=SiteSplit(detect=1.0, decide=0.0, stop=0.0))
+    assert isinstance(line, SiteIncident)
+    assert line.left == ("n1",)
+    assert not str(reader.left_out)
+
+
 def test_endless_depth_breaks_nothing() -> None:
     """In a field that nobody reads it may be refused or not, as deep as Python goes."""
     deep = b'{"kind":"job","at":1.0,"job":"1","run":"r","x":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
@@ -106,6 +122,10 @@ def test_unknown_fields_are_ignored() -> None:
         b'{"kind":"use","at":1.0,"job":"1","run":"r","held_node_s":1e300,"computing_node_s":1.0}',
         b'{"kind":"use","at":1.0,"job":"1","run":"r","held_node_s":1.0,"computing_node_s":2.0}',
         b'{"kind":"use","at":1.0,"job":"1","run":"r","held_node_s":1.0,"computing_node_s":-2.0}',
+        b'{"kind":"use","at":1.0,"job":"1","run":"r","held_node_s":1.0,"computing_node_s":1.0,"restarts":1000001}',
+        b'{"kind":"use","at":1.0,"job":"1","run":"r","held_node_s":1.0,"computing_node_s":1.0,"step":-1}',
+        b'{"kind":"job","at":1.0,"job":"1","run":"r","gpus_per_node":1025}',
+        b'{"kind":"job","at":1.0,"job":"","run":"r"}',
         b'{"kind":"owner"}',
         b'{"kind":"nonsense"}',
         b"[1, 2]",
@@ -129,6 +149,17 @@ def test_what_is_no_line_is_counted(bad: bytes) -> None:
         {"node_count": -1},
         {"evidence_at": -1.0},
         {"lost_node_s": 1e300},
+        {"node_count": 10**6 + 1},
+        {"steps_lost": -1},
+        {"steps_lost": 10**16},
+        {"split": Split(detect=-0.1)},
+        {"split": Split(catch_up=1e8)},
+        {"gpus": (SiteGpu(node=NodeName("n1"), gpu=-1),)},
+        {"gpus": (SiteGpu(node=NodeName("n1"), gpu=1025),)},
+        {"incident": -1},
+        {"job": ""},
+        {"run": ""},
+        {"run": "r" * 65},
     ],
 )
 def test_impossible_numbers_are_left_out(changes: dict[str, Any]) -> None:
