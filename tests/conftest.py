@@ -1,10 +1,12 @@
-"""Marks, retries, signals and the real cluster for all tests."""
+"""Marks, retries, signals, examples and the real cluster for all tests."""
 
 import os
 import signal
 from pathlib import Path
 
 import pytest
+import structlog
+from hypothesis import HealthCheck, settings
 
 _RETRIES = 2
 """On the cluster: real time, two cores and nine daemons."""
@@ -18,6 +20,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+# How long an example takes is the machine's affair: what has to be quick is measured by a test of its own.
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("all"), max_examples=25)
+settings.load_profile("all")
+
+# Where rich is installed, structlog's own choice shows the locals of every frame: half a minute for a deep traceback.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from checks import crashed
 from testbed.api import Testbed
 
 from tests.e2e.user import User
@@ -17,7 +18,7 @@ from tests.e2e.user import User
 _IDLE_S = 120.0
 _WELL = ("idle", "mixed", "alloc", "comp")
 _SMALL_BYTES = 4_000_000
-_PREEMPTION = (
+PREEMPTION = (
     "PreemptType=preempt/partition_prio",
     "PreemptMode=REQUEUE",
     "PartitionName=cancels Nodes=ALL PriorityTier=1 PreemptMode=CANCEL",
@@ -25,6 +26,7 @@ _PREEMPTION = (
     "PartitionName=requeues Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE",
     "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF",
 )
+"""Partitions whose jobs have to make room, each in another way."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,7 +42,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="session")
 def small_disk() -> Iterator[Path]:
     """A folder that login and nodes share, open to all, on a filesystem of a few megabytes."""
-    folder = Path(tempfile.mkdtemp(prefix="supervise-e2e-", dir="/var/tmp"))  # /tmp is each node's own
+    # With our pid: of a run that was killed the next one takes it away.
+    folder = Path(tempfile.mkdtemp(prefix=f"{crashed.DISK}{os.getpid()}-", dir=crashed.DISKS))
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_SMALL_BYTES},mode=1777", "none", folder], check=True)
     try:
         yield folder
@@ -53,17 +56,17 @@ def small_disk() -> Iterator[Path]:
 def bed(small_disk: Path) -> Iterator[Testbed]:
     """Four nodes, up."""
     with Testbed(f"e2e-{os.getpid()}") as testbed:
-        yield testbed.up(nodes=4, binds=[small_disk], settings=_PREEMPTION)
+        yield testbed.up(nodes=4, binds=[small_disk], settings=PREEMPTION)
 
 
 @pytest.fixture
 def calm(bed: Testbed) -> Testbed:
     """The testbed with all nodes idle and no job, whatever the test before has done to it."""
     bed.run(["scancel", "--me"], check=False)
-    for node, state in bed.node_states().items():
+    for node in bed.status()["nodes"]:
         # A node that has just been killed is idle for Slurm still.
-        if not state.startswith(_WELL) or bed.exec(node, ["true"], check=False).returncode:
-            bed.revive(node)
+        if not (node["alive"] and node["plugged"] and node["slurm"].startswith(_WELL)):
+            bed.revive(node["name"])
     bed.nodes_idle(_IDLE_S)
     return bed
 

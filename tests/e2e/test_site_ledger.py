@@ -1,6 +1,7 @@
 """The site's ledger as jobs of real users leave it."""
 
 import pwd
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +22,7 @@ def ledger(small_disk: Path) -> Iterator[Path]:
     root = small_disk / "ledger"
     initialised(root, [], "", now=time.time(), is_dry=False)
     yield root
-    for path in root.iterdir():
-        path.unlink()
-    root.rmdir()
+    shutil.rmtree(root)
 
 
 def _only(ledger: Path) -> JobHistory:

@@ -71,9 +71,10 @@ def test_a_finish_without_any_status_is_no_success(bench: Bench) -> None:
 def test_the_script_sees_what_plain_sbatch_would_show_it(bench: Bench) -> None:
     """Arguments, streams, folder, environment, umask, niceness, limits and signals; and the attempt's own variables."""
     bench.supervisor(_START_AND_END)
+    # Of the child: a shell blocks signals of its own for a moment around each fork, and hands on what it was given.
     bench.script(
         'printf "%s|" "$@"; pwd; umask; env; ulimit -a; nice; readlink /proc/$$/fd/0; echo err >&2\n'
-        'grep -E "Sig(Blk|Ign|Cgt)|Cpus_allowed:" /proc/$$/status\n'
+        'grep -E "Sig(Blk|Ign|Cgt)|Cpus_allowed:" /proc/self/status\n'
     )
     env = {"LC_ALL": "C", "ODD": "\udcff", "BASH_FUNC_f%%": "() {  true\n}"}
     code, out, err = bench.finish(bench.start("a b", "", "c\n'd", env=env))

@@ -16,8 +16,8 @@ _READER = Path(__file__).with_name("diagnose_reader.py")
 _INCIDENTS = Path(__file__).resolve().parents[3] / "tests" / "data" / "incidents"
 _DEADLINE_S = 600.0
 _ROUNDS = 3
-_KINDS = ("ordinary", "near-misses", "long lines", "bait")
-_BARS = {"ordinary": 100.0}
+_KINDS = ("ordinary", "near-misses", "no two alike", "long lines", "bait")
+_BARS = {"ordinary": 100.0, "near-misses": 10.0}
 """MB/s; the others have none, their figures show that hostile input costs no more than time in proportion."""
 
 

@@ -7,18 +7,20 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import mean
 
 from supervisor.diagnose.bundle import Log
 from supervisor.diagnose.engine import diagnose
-from supervisor.diagnose.reading.files import pieces_of
+from supervisor.diagnose.reading.files import Pieces
 from supervisor.diagnose.reading.folder import read_bundle
 from supervisor.diagnose.scan.one_log import reading_catalogue, scan_log
 from supervisor.diagnose.signatures import built_in
 from supervisor.model.verdict import Retry
 
 _MB = 50
+_SLOW_MB = 8
 _FAMILIES = ({"gpu_ecc_uncorrectable", "gpu_hbm_uncorrectable", "gpu_sram_uncorrectable"},)
 _BARS = {"class": 0.97, "cause": 0.85, "node": 0.95, "no healthy node excluded": 1.0, "confidence gap": 0.25}
 _STEP = (
@@ -31,7 +33,7 @@ def main() -> None:
     """One order."""
     match sys.argv[1:]:
         case ["literals"]:
-            sys.stdout.write("\n".join(sorted({one for sig in built_in() for one in sig.literals})) + "\n")
+            sys.stdout.write("\n".join(_literals()) + "\n")
         case ["make", kind]:
             sys.stdout.buffer.write(_made(kind))
         case ["read", path]:
@@ -46,10 +48,14 @@ def _read(path: Path) -> dict[str, float]:
     catalogue = reading_catalogue()
     scan_log(Log(name="warm", lines=("a", "srun: error: n1: task 1: Killed")), 0, catalogue)
     began = time.perf_counter()
-    found = scan_log(Log(name="a.log", pieces=pieces_of(path)), 0, catalogue)
+    found = scan_log(Log(name="a.log", pieces=Pieces(path)), 0, catalogue)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {"seconds": seconds, "memory_mb": memory, "findings": len(found.findings)}
+
+
+def _literals() -> list[str]:
+    return sorted({one for sig in built_in() for one in sig.literals})
 
 
 def _made(kind: str) -> bytes:
@@ -64,9 +70,11 @@ def _made(kind: str) -> bytes:
             )
             return "\n".join(lines).encode()
         case "near-misses":
-            literals = sorted({one for sig in built_in() for one in sig.literals})
-            line = "".join(f"{one} x\n" for one in literals)
+            line = "".join(f"{one} x\n" for one in _literals())
             return (line * (_MB * 1_000_000 // len(line) + 1)).encode()[: _MB * 1_000_000]
+        case "no two alike":  # near-misses of which nothing can be remembered
+            numbered = (f"{n} {one} {n % 997}\n" for n, one in enumerate(cycle(_literals())))
+            return "".join(islice(numbered, _SLOW_MB * 1_000_000 // 20)).encode()[: _SLOW_MB * 1_000_000]
         case "long lines":
             bar = b"\r 10% |####      | 12/100 [00:31<38:10, 2.58s/it]" * 20_000 + b"\n"
             return bar * (_MB * 1_000_000 // len(bar))

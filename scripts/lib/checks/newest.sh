@@ -16,7 +16,7 @@ mount --bind "$cache" "$root/opt/supervise"
 tar -C "$checkout" -cf - --exclude=./.git --exclude='./.*_cache' --exclude='./.venv*' --exclude=__pycache__ . |
     tar -C "$root/opt/checkout" -xf -
 
-unset VIRTUAL_ENV PYTHONPATH PYTHONHOME PIP_FIND_LINKS
+unset VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_FIND_LINKS
 export HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 PIP_CACHE_DIR=/opt/supervise/pip
 venv=/opt/supervise/venv
 # The product asks git what changed; tests ask a real one. The root may be of a mirror that stands still: so the date of
@@ -34,6 +34,7 @@ build)
     chroot "$root" "$venv/bin/pip" install --quiet --editable /opt/checkout --group /opt/checkout/pyproject.toml:dev
     ;;
 test)
+    chroot "$root" "$venv/bin/python" -m compileall -q /opt/checkout/supervisor /opt/checkout/scripts/lib
     chroot "$root" sh -c 'cd /opt/checkout && exec "$@"' sh "$venv/bin/python" -m pytest "$@"
     ;;
 esac

@@ -1,13 +1,20 @@
-"""Runs programs one after the other and says which failed."""
+"""Runs programs one after the other, or two at once, and says which failed."""
 
+import os
 import signal
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 from product.venv import CHECKOUT
 
 _LINT_S = 900
+_COMPILE_S = 300
+_BY_SIGNAL = 128
+_COMPILED = ("supervisor", "scripts/lib")
 
 
 def lint(python: Path) -> int:
@@ -22,19 +29,52 @@ def lint(python: Path) -> int:
 
 def tests(python: Path, arguments: list[str], *, deadline_s: float) -> int:
     """Run pytest with these arguments; 0 when all pass."""
-    return call([str(python), "-m", "pytest", *arguments], deadline_s=deadline_s)
+    return call(pytest(python, arguments), deadline_s=deadline_s)
 
 
-def call(command: list[str], *, deadline_s: float) -> int:
-    """The exit code of the command, run in the checkout; 124 where it took too long."""
-    print(f"+ {' '.join([Path(command[0]).name, *command[1:]])}", file=sys.stderr, flush=True)
-    with subprocess.Popen(command, cwd=CHECKOUT) as process:
+def pytest(python: Path, arguments: list[str]) -> list[str]:
+    """The command for these arguments."""
+    return [str(python), "-m", "pytest", *arguments]
+
+
+def compile_product(python: Path) -> None:
+    """Keep the bytecode, as an installation does: users of the testbed cannot, and would compile it at each start."""
+    command = [str(python), "-m", "compileall", "-q", *_COMPILED]
+    subprocess.run(command, cwd=CHECKOUT, env=environment(), check=False, timeout=_COMPILE_S)
+
+
+def environment() -> dict[str, str]:
+    """Ours, but Python may keep its bytecode: without it each of the many processes compiles all it imports."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+
+def beside(first: list[str], second: list[str], *, deadline_s: float) -> int:
+    """The larger exit code of two commands that run at once; what the second prints is shown when both have ended."""
+    with tempfile.TemporaryFile() as words:
         try:
-            return process.wait(deadline_s)
+            with ThreadPoolExecutor(1) as pool:
+                other = pool.submit(call, second, deadline_s=deadline_s, output=words)
+                code = call(first, deadline_s=deadline_s)
+                return max(code, other.result())
+        finally:
+            words.seek(0)
+            sys.stdout.write(words.read().decode(errors="replace"))
+            sys.stdout.flush()
+
+
+def call(command: list[str], *, deadline_s: float, output: IO[bytes] | None = None) -> int:
+    """The command's exit code, run in the checkout; 124 where it took too long, above 128 where a signal ended it."""
+    print(f"+ {' '.join([Path(command[0]).name, *command[1:]])}", file=sys.stderr, flush=True)
+    errors = subprocess.STDOUT if output else None
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment(), stdout=output, stderr=errors) as process:
+        try:
+            code = process.wait(deadline_s)
         except subprocess.TimeoutExpired:
             # INT lets pytest print what it has and its fixtures take their clusters down.
             process.send_signal(signal.SIGINT)
             print(f"took longer than {deadline_s:.0f} s: {' '.join(command)}", file=sys.stderr)
+        else:
+            return code if code >= 0 else _BY_SIGNAL - code
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
