@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
-
+from supervisor.diagnose.scan.automaton import Automaton
 from supervisor.diagnose.scan.memory import Memory
 from supervisor.diagnose.scan.shapes import mask
 from supervisor.diagnose.signatures import Kind, Signature, built_in
@@ -17,7 +16,7 @@ _WINDOW_BYTES: Final = 2048
 _MASKS: Final = 4096
 
 
-Spot = tuple[int, int, set[int]]
+Spot = tuple[int, int, list[int]]
 """A part of a line that holds literals, from a line's or a carriage return's end to the next: where it begins and ends,
 and which literals; `Catalogue.candidates` knows whose."""
 
@@ -32,7 +31,7 @@ class Catalogue:
     """Ids of signatures that a site added: their patterns run in a linear-time engine."""
     place: bytes = b"\n"
     """What is in lines that tell where their writer runs; no line holds an end of line."""
-    _automaton: Any = None  # the library publishes no types
+    _automaton: Automaton = field(init=False)
     _owners: list[tuple[int, ...]] = field(default_factory=list)
     _patterns: "list[re.Pattern[str] | None]" = field(default_factory=list)
     _masks: dict[tuple[int, ...], bytes] = field(default_factory=dict)
@@ -45,34 +44,34 @@ class Catalogue:
                 owners.setdefault(literal, []).append(index)
         for index, literal in enumerate(self.triggers, start=len(self.signatures)):
             owners.setdefault(literal, []).append(index)
-        # A full table of transitions is twice as fast on lines without literals, but takes ten times as long to build,
-        # and where many lines hold some, it is read all over: five times slower, since no cache holds it.
-        self._automaton = BytesAhoCorasick(
-            [one.encode() for one in owners], implementation=Implementation.ContiguousNFA
-        )
+        self._automaton = Automaton(owners)
         self._owners = [tuple(indices) for indices in owners.values()]
         self._patterns = [None] * len(self.signatures)
+
+    def expect(self, size: int) -> None:
+        """So many bytes of a file come next: where much has come, what makes reading faster is built meanwhile."""
+        self._automaton.expect(size)
 
     def spots(self, data: bytes, begin: int = 0) -> Iterator[Spot]:
         """The parts of lines from `begin` on that hold a literal, in order."""
         start = end = -1
-        literals: set[int] = set()
+        literals: list[int] = []
         part = _part if b"\r" in data else _line
-        for literal, at, until in self._automaton.find_matches_as_indexes(data, overlapping=True):
+        for literal, at, until in self._automaton.find(data):
             if until <= end:
-                literals.add(literal)
+                literals.append(literal)
             elif at >= begin:
                 if literals:
                     yield start, end, literals
                 start, end = part(data, at, until)
-                literals = {literal}
+                literals = [literal]
         if literals:
             yield start, end, literals
 
-    def candidates(self, literals: set[int]) -> tuple[int, ...]:
+    def candidates(self, literals: list[int]) -> tuple[int, ...]:
         """Signatures, and triggers behind them, to which these literals belong, in order."""
         if len(literals) == 1:
-            return self._owners[next(iter(literals))]
+            return self._owners[literals[0]]
         return tuple(sorted({owner for one in literals for owner in self._owners[one]}))
 
     def is_trigger(self, candidates: tuple[int, ...]) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.scan.hit import Hit
 from supervisor.diagnose.scan.lines import Telling
+from supervisor.diagnose.scan.memory import Meaning
 from supervisor.diagnose.scan.traces import FATAL, Trace
 from supervisor.model.ids import Rank
 
@@ -24,6 +25,15 @@ class _Kind:
     last: Callable[[], Finding] | None = None
     """Makes the last one, once it is known to be that."""
     count: int = 0
+
+
+@dataclass(slots=True)
+class _Run:
+    """Parts of which only the last one is of use."""
+
+    kinds: list[_Kind]
+    last: int = -1
+    dropped: int = 0
 
 
 class Kept:
@@ -53,17 +63,24 @@ class Kept:
     def without_repeated(self, parts: Iterable[Telling]) -> list[Telling]:
         """Of parts that say nothing but what was said often enough, the last ones of each kind; others only count."""
         left: list[Telling | None] = []
-        last: dict[tuple[int, ...], int] = {}
+        runs: dict[tuple[int, ...], _Run] = {}
+        known: dict[int, tuple[Meaning, _Run]] = {}  # most parts mean what others meant: their meaning is the very same
         for part in parts:
             meaning = part[2]
-            if not meaning.is_trigger and (full := self._all_full(meaning.hits)):
-                kinds = tuple([id(kind) for kind in full])
-                if kinds in last:
-                    left[last[kinds]] = None
-                    for kind in full:
-                        kind.count += 1
-                last[kinds] = len(left)
+            told = known.get(id(meaning))
+            if told is None and not meaning.is_trigger and (full := self._all_full(meaning.hits)):
+                run = runs.setdefault(tuple([id(kind) for kind in full]), _Run(full))
+                told = known[id(meaning)] = (meaning, run)
+            if told is not None:
+                run = told[1]
+                if run.last >= 0:
+                    left[run.last] = None
+                    run.dropped += 1
+                run.last = len(left)
             left.append(part)
+        for run in runs.values():
+            for kind in run.kinds:
+                kind.count += run.dropped
         return [part for part in left if part is not None]
 
     def findings(self, went_on: Callable[[Finding], bool]) -> Iterator[Finding]:

@@ -18,6 +18,9 @@ _TAIL_CHARS: Final = 1024
 _TASKS: Final = 32
 """Hits that one line about many tasks makes at most."""
 _NUMBER_CHARS: Final = 10
+_PIECE_BYTES: Final = 1 << 14
+"""Less is not worth asking whether its lines repeat."""
+_SAMPLE_BYTES: Final = 1 << 13
 _NUMBERS: Final = frozenset({"gpu", "pid", "code", "signal", "errno", "ms", "step"})
 _OWN: Final = "supervise: "
 """What we said of an earlier interruption is no evidence of this one."""
@@ -49,6 +52,29 @@ class LineScanner:
 
     def telling(self, data: bytes, begin: int = 0) -> Iterator[Telling]:
         """The parts of lines from `begin` on that mean something, in order."""
+        return self._recalled(data, begin) if self._is_repeating(data, begin) else self._searched(data, begin)
+
+    def _is_repeating(self, data: bytes, begin: int) -> bool:
+        """Most of its lines have been there word for word: memory is asked before the automaton."""
+        if len(data) - begin < _PIECE_BYTES or b"\r" in data or data[begin - 1 : begin] not in {b"", b"\n"}:
+            return False
+        known = self.signatures.memory(self.kind).meanings
+        first = [line for line in data[begin : begin + _SAMPLE_BYTES].split(b"\n")[:-1] if line]
+        return sum(line in known for line in first) * 2 > len(first)
+
+    def _recalled(self, data: bytes, begin: int) -> Iterator[Telling]:
+        known = self.signatures.memory(self.kind).meanings
+        start = begin
+        for line in data[begin:].split(b"\n"):
+            meaning = known.get(line)
+            if meaning is None:
+                for at, until, found in self._searched(line):
+                    yield start + at, start + until, found
+            elif meaning is not DULL:
+                yield start, start + len(line), meaning
+            start += len(line) + 1
+
+    def _searched(self, data: bytes, begin: int = 0) -> Iterator[Telling]:
         memory = self.signatures.memory(self.kind)
         known = memory.meanings
         for start, end, literals in self.signatures.spots(data, begin):
