@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from supervisor.diagnose.bundle import Log
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.scan import memory
+from supervisor.diagnose.scan.automaton import Automaton
 from supervisor.diagnose.scan.catalogue import Catalogue
 from supervisor.diagnose.scan.lines import LineScanner
 from supervisor.diagnose.scan.one_log import scan_log
@@ -123,6 +124,28 @@ def test_what_is_said_often_is_looked_at_once_in_a_block() -> None:
     assert whole[-1].stamp == stamp_of(lines[-1])
 
 
+def test_lines_that_were_there_word_for_word_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where most are, the others are found all the same, each at its place."""
+    searched = 0
+    find = Automaton.find
+
+    def counted(self: Automaton, data: bytes) -> list[tuple[int, int, int]]:
+        nonlocal searched
+        searched += len(data)
+        return find(self, data)
+
+    monkeypatch.setattr(Automaton, "find", counted)
+    block = b"RuntimeError: NCCL communicator was aborted\nsocketTimeout\nMemoryError: Unable to allocate\n\n" * 300
+    new = b"step 3\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried 7 GiB\n" + b"x" * 3000 + b"MemoryError\n"
+    data = block * 4 + block[:-1] + new + block * 4
+    apart = _read(data, 4096)
+    assert searched > len(data)
+    searched = 0
+    assert _read(data, len(block)) == apart
+    assert searched < len(data) / 2
+    assert [one.order for one in apart if one.rank == 5] == [(0, 6001)]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -133,6 +156,10 @@ def test_what_is_said_often_is_looked_at_once_in_a_block() -> None:
         "Batch 1/2 loss 3",
         "time step 4",
         "nstep = 3 elapsed",
+        "Epoch: [4][1200/5004]  Time 0.31  Loss 2.31",
+        " 811/2920 [=====>....] - loss: 0.4",
+        "loss: 2.31  [41100/60000]",
+        "kimg 411.2",
     ],
 )
 def test_no_report_of_progress_is_passed_over(line: str) -> None:
@@ -140,6 +167,23 @@ def test_no_report_of_progress_is_passed_over(line: str) -> None:
     assert progress_of(1, line)
     assert may_hold_progress(f"x\n{line}\n".encode())
     assert not may_hold_progress(b"Error: nothing\nto see")
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("Epoch: [4][1200/5004]  Time 0.31  Loss 2.31", 1200),
+        ("Epoch: [0]  [ 300/1217]  eta: 0:10  loss: 0.3", 300),
+        ("Train: 4 [1200/5004 ( 24%)]  Loss: 3.2", 1200),
+        ("Epoch 3/90 loss: 0.3", 3),
+        ("2026/01/31 loss 0.3", None),
+        ("loss of /data/12/34", None),
+    ],
+)
+def test_a_part_of_a_whole_is_a_step_beside_words_of_training(line: str, step: int | None) -> None:
+    """Of an epoch, in PyTorch's ImageNet reference, torchvision, timm, Keras: a date and a path are none."""
+    found = progress_of(1, line)
+    assert (found.step if found else None) == step
 
 
 @pytest.mark.parametrize("line", ["2026-02-24T04:10:02.1", "Nov 27 03:11:03 n1", "[10:02:11] x", "E1127 03:21:09.0 y"])

@@ -7,7 +7,7 @@ from typing import Final
 from supervisor.model.ids import Rank
 
 _STEPS: Final = re.compile(
-    r"\b(?:global[_ ]?step|step|iter(?:ation)?|num_updates|update|batch|time ?step|nstep)s?[\]\"']?"
+    r"\b(?:global[_ ]?step|step|iter(?:ation)?|num_updates|update|batch|time ?step|nstep|episode|kimg)s?[\]\"']?"
     r"(?: ?[:=/#\[] ?| {1,12})[\"']?(?P<step>\d{1,12})(?:\] ?)?(?: ?(?:/|of) {0,8}(?P<total>\d{1,12}))?",
     re.IGNORECASE,
 )
@@ -16,9 +16,15 @@ _EPOCHS: Final = re.compile(
     re.IGNORECASE,
 )
 """Where the line tells no step."""
+_FRACTION: Final = re.compile(r"(?<![\d./:-])(?P<step>\d{1,12}) ?/ ?\d{1,12}(?![\d./:-])")
+"""`Epoch: [4][1200/5004]`, `811/2920 [====>`: beside words of training a part of a whole is a step of its epoch. Its end
+is not the run's, so the whole is no total."""
 _BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|batch|time ?step)\W{1,3}\d", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
-_SPENT: Final = re.compile(r"\b(?:loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta)\b", re.IGNORECASE)
+_SPENT: Final = re.compile(
+    r"\b(?:loss|loss_\w{1,20}|\w{1,20}_loss|ppl|grad_norm|tps|it/s|s/it|throughput|lr|elapsed|eta|kimg|reward)\b",
+    re.IGNORECASE,
+)
 _OF_BAR: Final = b" ["
 
 
@@ -36,11 +42,12 @@ class Progress:
 def progress_of(number: int, line: str, rank: Rank | None = None) -> Progress | None:
     """The step that the line (without its label) reports; None where it reports none."""
     match = _BAR.search(line)
-    if match is None and (_SPENT.search(line) or _BARE.search(line)):
-        match = _STEPS.search(line) or _EPOCHS.search(line)
+    spent = _SPENT.search(line)
+    if match is None and (spent or _BARE.search(line)):
+        match = _STEPS.search(line) or (_FRACTION.search(line) if spent else None) or _EPOCHS.search(line)
     if match is None:
         return None
-    total = match["total"]
+    total = match.groupdict().get("total")
     return Progress(number, int(match["step"]), int(total) if total else None, rank)
 
 
@@ -48,4 +55,5 @@ def may_hold_progress(lines: bytes) -> bool:
     """False: `progress_of` finds nothing in any of these lines. Costs far less than asking it of each."""
     low = lines.lower()
     # `step` and `epoch` in one; spelled out, since this is asked of nearly every line that means something.
-    return b"ep" in low or b"iter" in low or b"batch" in low or b"update" in low or _OF_BAR in low
+    is_step = b"ep" in low or b"iter" in low or b"batch" in low or b"update" in low or _OF_BAR in low
+    return is_step or b"loss" in low or b"kimg" in low or b"eta" in low
