@@ -51,6 +51,11 @@ class Log:
             return self.pieces()
         return iter(["".join(f"{line}\n" for line in self.lines).encode(errors="replace")])
 
+    @property
+    def damage(self) -> str:
+        """Why its file ended too early; known once it was read."""
+        return str(getattr(self.pieces, "damage", ""))
+
 
 class Place(Fact, frozen=True, kw_only=True):
     """Where a rank ran: one entry of `ranks` in `job.json`."""

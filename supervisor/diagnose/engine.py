@@ -57,7 +57,7 @@ def judge(case: Case) -> Verdict:
         fingerprint=fingerprint(case, root, who),
         evidence=_evidence(root, case.findings),
         echoes=sum(one.count for one in case.findings if one.role == "echo"),
-        unread=case.bundle.unread,
+        unread=_unread(case),
         changed=changed.told(case.bundle.environment) if what.cls is Class.SOFTWARE else None,
     )
 
@@ -85,8 +85,14 @@ def _unattributed(case: Case) -> Verdict:
         retry=Retry.ONCE,
         fingerprint=fingerprint(case, None, Blame()),
         evidence=_evidence(None, case.findings),
-        unread=case.bundle.unread,
+        unread=_unread(case),
     )
+
+
+def _unread(case: Case) -> tuple[str, ...]:
+    """What could not be read, or not to its end."""
+    damaged = (f"{one.log.name}: {one.log.damage}" for one in case.scanned if one.log.damage)
+    return (*case.bundle.unread, *damaged)
 
 
 def _summary(what: Cause, root: Finding, who: Blame) -> str:

@@ -1,13 +1,16 @@
 """Confidence means something: on answers without the evidence that decided them, and by each reason for a doubt."""
 
+from dataclasses import replace
 from statistics import mean
 
 import pytest
 
-from supervisor.diagnose.bundle import Bundle
+from supervisor.diagnose.bundle import Bundle, Log
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.confidence import confidence
+from supervisor.diagnose.scan.one_log import Scanned
+from supervisor.diagnose.scan.traces import Frame
 from supervisor.model.verdict import Class
 from tests.diagnose.ablation import Answer, answers
 
@@ -30,7 +33,6 @@ def _sure(root: Finding, *others: Finding) -> float:
 
 
 _ROOT = _finding("gpu_lost")
-_TERM = Finding(signature="any_term", role="context", source="slurm.log:9", text="", signal=15)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,6 @@ def test_independent_sources_add_up() -> None:
     "doubt",
     [
         pytest.param(_finding("cuda_oom", line=7), id="a fault of another class"),
-        pytest.param(_TERM, id="a task that was told to end"),
         pytest.param(_finding("nvlink_fault", line=3), id="another cause before it"),
     ],
 )
@@ -103,10 +104,26 @@ def test_an_early_fault_is_known_by_its_time_as_well() -> None:
     assert _sure(root, early) < _sure(root, late) == _sure(root)
 
 
-def test_a_plan_is_not_doubted_for_ending_tasks() -> None:
-    """That is how a plan is carried out."""
-    plan = _finding("walltime")
-    assert _sure(plan, _TERM) == _sure(plan)
+def test_a_traceback_down_to_own_code_tells_more() -> None:
+    """And what a kernel says has few other reasons."""
+    frame = Frame(file="/w/t.py", line=3, function="f")
+    assert _sure(_finding("type_error", frame=frame)) > _sure(_finding("type_error"))
+    assert _sure(_finding("gpu_lost", source="kernel/n1.log")) > _sure(_ROOT)
+
+
+def test_what_only_others_tell_or_words_suggest_is_less() -> None:
+    """A complaint about a peer, and data that a rule blames for a plain exception."""
+    assert _sure(_finding("node_unreachable", scope="peer")) < _sure(_finding("node_unreachable")) - 0.05
+    read = replace(_finding("malformed_record"), signature="python_traceback")
+    assert _sure(read) < _sure(_finding("malformed_record")) - 0.05
+
+
+def test_an_exception_after_steps_may_not_be_the_codes() -> None:
+    """The program had worked till then; one at the start is its own."""
+    root = _finding("type_error")
+    moved = Scanned(log=Log(name="ranks/0.log", kind="ranks"), made_progress=True)
+    midway = confidence(Case(bundle=Bundle(), scanned=(moved,), findings=[root]), root)
+    assert midway < _sure(root) - 0.1
 
 
 def test_how_it_failed_is_less_than_why() -> None:

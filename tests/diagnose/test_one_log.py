@@ -119,6 +119,7 @@ def test_no_new_line_at_all() -> None:
     scanned = _scan(*[bar] * 12, b"\r" + _OOM.encode())
     assert [signature for signature, _ in _found(scanned)] == ["cuda_out_of_memory"]
     assert _found(scanned)[0][1] == "job.out:1"
+    assert 0 < len(scanned.progress) < 10_000, "only its last part is kept"
 
 
 def test_an_empty_log() -> None:

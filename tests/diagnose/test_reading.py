@@ -44,10 +44,31 @@ def test_a_compressed_file(tmp_path: Path, packed: object) -> None:
 
 
 def test_a_compressed_file_that_ends_early(tmp_path: Path) -> None:
-    """What could be read counts."""
+    """What could be read counts, and that there is no more is said."""
     path = tmp_path / "cut.log.gz"
     path.write_bytes(gzip.compress((_OOM * 2000).encode() + os.urandom(4000).hex().encode())[:-30])
-    assert diagnose(read_bundle(path)).cause == "host_oom"
+    verdict = diagnose(read_bundle(path))
+    assert verdict.cause == "host_oom"
+    assert "cut.log.gz: the compressed file ends too early" in verdict.unread[0]
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, _zstd])
+def test_a_compressed_file_that_is_damaged(tmp_path: Path, packed: object) -> None:
+    """What comes before the damage counts, and the file is named."""
+    steps = "".join(f"step {number} loss {number * 0.7303 % 1:.6f}\n" for number in range(200_000))
+    data = bytearray(packed(f"{_OOM}\n{steps}".encode()))  # type: ignore[operator]  # two functions of the same form
+    middle = len(data) // 2
+    data[middle : middle + 1000] = bytes(1000)
+    (tmp_path / "old.log").write_bytes(data)
+    verdict = diagnose(read_bundle(tmp_path / "old.log"))
+    assert any("Out Of Memory" in one.text for one in verdict.evidence)
+    assert "old.log: the compressed file is damaged" in verdict.unread[0]
+
+
+def test_a_compressed_file_that_is_whole(tmp_path: Path) -> None:
+    """Nothing is said of it."""
+    (tmp_path / "old.log.gz").write_bytes(gzip.compress(_OOM.encode()) + gzip.compress(_OOM.encode()))
+    assert not diagnose(read_bundle(tmp_path / "old.log.gz")).unread
 
 
 def test_a_zstandard_file_of_several_frames(tmp_path: Path) -> None:

@@ -20,42 +20,90 @@ COMPLAINT: Final = "last_words"
 _RAISED: Final = re.compile(r"(?:^|[\s.\]])[A-Za-z_]\w{0,60}(?:Error|Exception): \S")
 _COMPLAINT: Final = re.compile(
     r"\bwhat\(\): |\b(?:CRITICAL|FATAL)(?: ERROR)?\b[:\] ]|\bE(?:RROR|XCEPTION)\b[:\] ]|\bCaused by: |\bpanicked at |"
-    r"\b[Ff]atal error: |\b[Ee]rror: "
+    r"\b[Ff]atal error:(?: |$)|\b[Ee]rror ?: |\[ABORT\]|-> Error |^\w{2,30}Error in file |\b[Ee]rror reading \w|"
+    r"^Error +(?::|\()|\b(?:FORMAT|PARSE|READ)[ _]ERROR\b|: error \d+ in \w|\bI/O error\b|\b[Rr]ead error\b|"
+    r"\b(?:[Ff]ailed to (?:process|parse|read|load|decode)|[Uu]nable to (?:read|find|parse)|[Cc]ould not read) \S"
 )
-_MILD: Final = re.compile(r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|skipping|gnoring|gnored|retrying|except ")
-_WORDS: Final = ("rror", "xception", "ERROR", "EXCEPTION", "FATAL", "CRITICAL", "what()", "Caused by", "panicked")
+_MILD: Final = re.compile(
+    r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
+)
+_LAUNCHER: Final = re.compile(r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|flux|torchrun|launcher)\b")
+"""A launcher's or the scheduler's line about its tasks: no word of theirs."""
+_WORDS: Final = (
+    *("rror", "xception", "ERROR", "EXCEPTION", "FATAL", "CRITICAL", "what()", "Caused by", "panicked"),
+    *("ailed to ", "nable to ", "ould not read"),
+)
 _CHARS: Final = 400
 """What is kept of a last line."""
+_HINT: Final = 0.6
+"""What packs give to hints is less."""
+_BESIDE: Final = 4
+"""Lines above and below within which a program goes on with one complaint."""
 
 
 def last_words(case: Case) -> list[Finding]:
     """Those after which their log reports no more progress, as findings without a cause."""
     known: dict[int, set[str]] = defaultdict(set)
     for one in case.findings:
-        is_hint = one.role == "context" and (not one.cause or cause(one.cause).cls is Class.DATA)
-        if not is_hint:
+        if not _is_hint(one):
             known[one.order[0]].add(one.text[:_CHARS])
-    logs = [(index, one) for index, one in enumerate(case.scanned) if one.log.kind in {"any", "ranks"}]
-    return [found for index, log in logs for found in _of_log(log, index, known[index])]
+    return [found for index, log in _programs(case) for found in _of_log(log, index, known[index])]
+
+
+def _is_hint(one: Finding) -> bool:
+    """It tells no cause by itself, or waits for what it explains: another rule may still read it."""
+    return one.role == "context" and (not one.cause or (cause(one.cause).cls is Class.DATA and one.weight <= _HINT))
+
+
+def around(case: Case, one: Finding) -> list[str]:
+    """The lines beside it among its log's last ones: what a program says of one trouble in several lines."""
+    if not one.is_line:
+        return []
+    end = case.scanned[one.order[0]].end
+    at = next((at for at, line in enumerate(end) if line == one.text[:_CHARS]), None)
+    beside = () if at is None else (*end[max(0, at - _BESIDE) : at], *end[at + 1 : at + 1 + _BESIDE])
+    return [line for line in beside if not _LAUNCHER.search(line)]
+
+
+def last_lines(case: Case) -> Iterator[Finding]:
+    """Every last line of programs after which its writer reports no more progress, as a finding without a cause."""
+    for index, log in _programs(case):
+        for at, line in enumerate(log.end):
+            if not (_LAUNCHER.search(line) or _went_on(line, log.end[at + 1 :])):
+                yield _found(log, index, at, COMPLAINT)
+
+
+def _programs(case: Case) -> Iterator[tuple[int, Scanned]]:
+    return ((index, one) for index, one in enumerate(case.scanned) if one.log.kind in {"any", "ranks"})
 
 
 def _of_log(log: Scanned, index: int, known: set[str]) -> Iterator[Finding]:
     told = [(at, line) for at, line in enumerate(log.end) if _may_complain(line) and line not in known]
     for at, line in told:
         is_raised = bool(_RAISED.search(line))
-        if _MILD.search(line) or not (is_raised or _COMPLAINT.search(line)) or _went_on(line, log.end[at + 1 :]):
+        if (
+            _MILD.search(line)
+            or _LAUNCHER.search(line)
+            or not (is_raised or _COMPLAINT.search(line))
+            or _went_on(line, log.end[at + 1 :])
+        ):
             continue
-        writer = writer_of(line)
-        number = log.lines - len(log.end) + at
-        yield Finding(
-            signature=RAISED if is_raised else COMPLAINT,
-            role="context",
-            source=f"{log.log.name}:{number}",
-            text=line,
-            order=(index, number),
-            rank=writer.rank if writer.rank is not None else log.log.rank,
-            node=writer.node or log.log.node,
-        )
+        yield _found(log, index, at, RAISED if is_raised else COMPLAINT)
+
+
+def _found(log: Scanned, index: int, at: int, signature: str) -> Finding:
+    line = log.end[at]
+    writer = writer_of(line)
+    number = log.lines - len(log.end) + at
+    return Finding(
+        signature=signature,
+        role="context",
+        source=f"{log.log.name}:{number}",
+        text=line,
+        order=(index, number),
+        rank=writer.rank if writer.rank is not None else log.log.rank,
+        node=writer.node or log.log.node,
+    )
 
 
 def _may_complain(line: str) -> bool:

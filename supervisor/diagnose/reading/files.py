@@ -19,6 +19,8 @@ _GZIP: Final = b"\x1f\x8b"
 _WITH_HEADER: Final = 31
 """zlib's number for gzip's own header."""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_DAMAGED: Final = "the compressed file is damaged, only what comes before that was read"
+_CUT: Final = "the compressed file ends too early, what is there was read"
 _KINDS: Final = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -51,21 +53,53 @@ def is_within(path: Path, folder: Path) -> bool:
         return False
 
 
-def pieces_of(path: Path) -> Callable[[], Iterator[bytes]]:
-    """What opens the file and gives its bytes, uncompressed. A file that still grows is read to its present end."""
+class Pieces:
+    """Opens the file and gives its bytes, uncompressed. A file that still grows is read to its present end."""
 
-    def pieces() -> Iterator[bytes]:
-        with path.open("rb") as raw:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.damage = ""
+        """Why a compressed file ended too early, once it was read."""
+
+    def __call__(self) -> Iterator[bytes]:
+        """The bytes; of a compressed file that is cut or damaged what comes before that."""
+        with self._path.open("rb") as raw:
             head = raw.read(4)
             raw.seek(0)
             if head.startswith(_GZIP):
-                yield from _gunzipped(raw)
+                yield from self._gunzipped(raw)
             elif head == _ZSTD:
-                yield from _unzstd(raw, path)
+                yield from self._unzstd(raw)
             else:
-                yield from _read(raw, path.stat().st_size)
+                yield from _read(raw, self._path.stat().st_size)
 
-    return pieces
+    def _gunzipped(self, raw: IO[bytes]) -> Iterator[bytes]:
+        """All members of the file."""
+        engine = zlib.decompressobj(wbits=_WITH_HEADER)
+        data, is_within = b"", False
+        while data := data or raw.read(_PIECE_BYTES // 8):
+            try:
+                yield engine.decompress(data, _PIECE_BYTES)
+            except zlib.error:
+                self.damage = _DAMAGED
+                return
+            data, is_within = engine.unconsumed_tail, not engine.eof
+            if engine.eof:
+                data, engine = engine.unused_data, zlib.decompressobj(wbits=_WITH_HEADER)
+        if is_within:
+            self.damage = _CUT
+
+    def _unzstd(self, raw: IO[bytes]) -> Iterator[bytes]:
+        """All frames of the file."""
+        opened, error = _zstd(self._path)
+        try:
+            file = opened(raw)
+            while data := file.read1(_UNPACKED_BYTES):  # what there is: a longer read loses what comes before a damage
+                yield data
+        except EOFError:
+            self.damage = _CUT
+        except error:
+            self.damage = _DAMAGED
 
 
 def _read(file: IO[bytes], most: int) -> Iterator[bytes]:
@@ -73,20 +107,6 @@ def _read(file: IO[bytes], most: int) -> Iterator[bytes]:
     while data := file.read(min(most, _PIECE_BYTES)):
         yield data
         most -= len(data)
-
-
-def _gunzipped(raw: IO[bytes]) -> Iterator[bytes]:
-    """All members of the file; of one that is cut or damaged what comes before that."""
-    engine = zlib.decompressobj(wbits=_WITH_HEADER)
-    data = b""
-    while data := data or raw.read(_PIECE_BYTES // 8):
-        try:
-            yield engine.decompress(data, _PIECE_BYTES)
-        except zlib.error:
-            return
-        data = engine.unconsumed_tail
-        if engine.eof:
-            data, engine = engine.unused_data, zlib.decompressobj(wbits=_WITH_HEADER)
 
 
 def read_json(path: Path, shape: type[_T]) -> _T | None:
@@ -103,17 +123,6 @@ def read_json(path: Path, shape: type[_T]) -> _T | None:
         return msgspec.json.decode(data, type=shape)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as exc:
         raise PayloadRefused(f"{path}: {exc}") from exc
-
-
-def _unzstd(raw: IO[bytes], path: Path) -> Iterator[bytes]:
-    """All frames of the file; of one that is cut or damaged what comes before that."""
-    opened, error = _zstd(path)
-    try:
-        file = opened(raw)
-        while data := file.read1(_UNPACKED_BYTES):  # what there is: a longer read loses what comes before a damage
-            yield data
-    except (error, EOFError):
-        return
 
 
 def _zstd(path: Path) -> tuple[Callable[[IO[bytes]], BufferedIOBase], type[Exception]]:

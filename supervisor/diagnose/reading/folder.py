@@ -16,7 +16,7 @@ from supervisor.diagnose.evidence.stacks import main_thread
 from supervisor.diagnose.numbers import number_in
 from supervisor.diagnose.reading import packed
 from supervisor.diagnose.reading.dumps import read_dump
-from supervisor.diagnose.reading.files import check_readable, check_regular, is_within, pieces_of, read_json
+from supervisor.diagnose.reading.files import Pieces, check_readable, check_regular, is_within, read_json
 from supervisor.diagnose.signatures import Kind
 from supervisor.errors import PayloadRefused
 from supervisor.model.ids import NodeName, Rank
@@ -187,7 +187,7 @@ class _Folder:
         for file in islice(sorted((self._path / "stacks").glob("*")), _FILES):
             named = _RANK.search(file.name)
             if named and not file.is_dir() and self._is_ours(file):
-                text = b"".join(islice(pieces_of(file)(), 4)).decode(errors="replace")
+                text = b"".join(islice(Pieces(file)(), 4)).decode(errors="replace")
                 if frames := main_thread(text.splitlines()):
                     yield Rank(int(named[1])), frames
 
@@ -224,7 +224,7 @@ def _has_tails(file: Path) -> bool:
 def _log(path: Path, *, name: str, kind: Kind, rank: Rank | None = None, node: NodeName | None = None) -> Log:
     with path.open("rb"):  # raises here and not in the middle of the scan
         written_at = path.stat().st_mtime
-    return Log(name=name, pieces=pieces_of(path), kind=kind, rank=rank, node=node, written_at=written_at)
+    return Log(name=name, pieces=Pieces(path), kind=kind, rank=rank, node=node, written_at=written_at)
 
 
 def _exit(text: str) -> tuple[int | None, int | None]:

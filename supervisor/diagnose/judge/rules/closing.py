@@ -18,20 +18,29 @@ _WELL: Final = re.compile(
     rf"\b{_WORK}\b.{{0,60}}\b(?:complet|finish|end|terminat|done|succe)\w{{0,9}}\b.{{0,20}}"
     r"\b(?:successful(?:ly)?|normally|without (?:any )?errors?)\b|"
     r"\bsuccessfully (?:completed|finished)\b|\b(?:completed|finished|ended) successfully\b|"
-    r"\bsuccess(?:ful(?:ly)?)?\b.{0,20}\bcomplet|"
+    r"\bsuccess(?:ful(?:ly)?)?\b.{0,20}\bcomplet|\bnormal (?:end|termination|completion)\b|\bdone\. Elapsed time: \d|"
     rf"{_CODE}0\W{{0,3}}$",
     re.IGNORECASE,
 )
 _DONE: Final = re.compile(
-    r"^End$|^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
-    rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))",
+    r"^End$|\bBUILD SUCCESS\b|^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
+    rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))|"
+    r"\b(?:epochs?|steps?|iterations?|iter|tiles?|samples?|chunks?|frames?|files?|batch(?:es)?)\W{1,2}"
+    r"(\d{1,9}) ?(?:/|of) ?\1\b(?:\W|$)|\ball \d{1,9} \w{2,20} (?:processed|done|finished|completed|written)\b|"
+    r"\b100 ?% (?:complete|done|finished)|^Finished in \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
-    r"standard error|std_?err\w*|error_?file|\.err\b",
+    r"\b0 \+ 0 failed\b|floating-point exceptions are signalling|standard error|std_?err\w*|error_?file|\.err\b|"
+    r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability)s?\b|"
+    r"\b(?:max(?:imum)?|mean|rms|rel(?:ative)?|abs(?:olute)?|l[12]|final|continuity|truncation|discreti[sz]ation|"
+    r"energy|estimated|squared?|prediction|validation|fit|numerical|global|local)[ _-]errors?\b|"
+    r"\b(?:errors?|err)\b ?[=:] ?[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\b",
     re.IGNORECASE,
 )
+"""Words of measurements, and counts of none."""
+_MILD: Final = re.compile(r"\bWARN(?:ING)?\b|warning\b|\[W[:\]]|retry(?:ing)? (?:succeeded|\d)", re.IGNORECASE)
 _TROUBLE: Final = re.compile(
     r"error|\bfail|fatal|abort|exception|traceback|killed|denied|cannot|can't|could not|unable|not found|no such|"
     rf"segmentation|cancel|exceeded|core dumped|interrupt|{_CODE}[1-9]",
@@ -46,11 +55,15 @@ def said_so(case: Case) -> None:
     if any(one.cause for one in case.findings if one.role != "context") or ended_badly(case) or case.known(GONE):
         return
     logs = [(index, one) for index, one in enumerate(case.scanned) if one.log.kind != "kernel"]
-    if any(_TROUBLE.search(_HARMLESS.sub("", line)) for _, one in logs for line in one.end):
+    if any(_is_trouble(line) for _, one in logs for line in one.end):
         return
     case.findings.extend(
         _told(index, one) for index, one in logs if any(_DONE.search(line) or _WELL.search(line) for line in one.end)
     )
+
+
+def _is_trouble(line: str) -> bool:
+    return bool(_TROUBLE.search(_HARMLESS.sub("", line))) and not _MILD.search(line)
 
 
 def _told(index: int, log: Scanned) -> Finding:

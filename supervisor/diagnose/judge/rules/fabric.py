@@ -8,9 +8,12 @@ from supervisor.diagnose.evidence.beats import NAMING
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.rules.hosts import most_accused
+from supervisor.diagnose.scan.stamps import stamp_of
 from supervisor.model.ids import Rank
 
 _LINKS: Final = frozenset({"link_flap", "link_fault"})
+_UNSENT: Final = frozenset({"fabric_undeliverable", "rdma_stall", "fabric_peer_address_stale"})
+"""What a port that goes down makes of messages."""
 _UP: Final = re.compile(r"\b(?:ACTIVE|[Ll]ink (?:is )?(?:up|UP|Up)|[Ll]ink becomes ready|LinkUp)\b")
 _DOWN: Final = re.compile(r"\b(?:DOWN|[Ll]ink (?:is )?(?:down|DOWN|Down)|lost carrier|Lost carrier)\b")
 _BY_NAME: Final = frozenset({"remote_service_unreachable", "rendezvous_unreachable", "data_source_error"})
@@ -18,6 +21,15 @@ _OWN_HOST: Final = re.compile(
     r"(?:to|at|host|address|coordinator|master\w{0,8})\W{1,4}(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|::1)\b",
     re.IGNORECASE,
 )
+_AT_LOOPBACK: Final = re.compile(
+    r"(?:connect\w{0,3}(?: to)? ?:?\(?\[?|remote=\[|address )(?:::ffff:)?(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\b"
+)
+_HOSTS_FILE: Final = re.compile(r"\b127\.0\.1\.1\b")
+"""Debian's own line for the host's name; nobody listens there for others."""
+_OF_RANKS: Final = re.compile(r"gloo|NCCL|c10d|[Ss]tore\b|endezvous|MPI|btl_tcp|oordinat|ORTE|PRTE|rank", re.IGNORECASE)
+_GLOO_AT_HOME: Final = "gloo_falls_back_to_loopback"
+_JAX_AT_HOME: Final = "jax_coordinator_at_home"
+_UNREACHABLE: Final = frozenset({"fabric_misconfigured", "rendezvous_unreachable"})
 _OTHER_NODE: Final = re.compile(r"\b(?:node|group|machine)[ _]?rank\W{1,3}[1-9]", re.IGNORECASE)
 _NEAR_S: Final = 900.0
 _ALONE_S: Final = 60.0
@@ -25,6 +37,12 @@ _RETRY: Final = "12"
 _SEVERAL: Final = 2
 _MANY: Final = 3
 _WORK: Final = re.compile(r"SeqNum=(\d+), OpType=(\w+), NumelIn=(\d+)")
+_NOT_WORK: Final = re.compile(r"elastic|closing signal|[Ww]atchdog|ProcessGroup|\bNCCL\b|SIGTERM|srun:|slurmstepd:")
+_LONG_WORK: Final = re.compile(
+    r"\b(?:sav|export|merg|convert|evaluat|validat|pre-?process|tokeni[sz]|index|consolidat|shuffl|upload|download|pack|"
+    r"dump|generat|compress|build)ing\b",
+    re.IGNORECASE,
+)
 _SURE: Final = 0.55
 _UNREACHED: Final = re.compile(
     r"onnection refused|No route to host|timed out|unreachable|onnection reset", re.IGNORECASE
@@ -68,14 +86,22 @@ def one_host_refuses(case: Case) -> None:
 
 
 def loopback(case: Case) -> None:
-    """A rank looks for the store of a job of several nodes at its own host: the address is a loopback one."""
-    told = [
-        one
-        for one in case.findings
-        if one.cause in _BY_NAME | {"nccl_timeout_unattributed"} and _OWN_HOST.search(one.text)
-    ]
-    if told and (len(case.nodes) > 1 or any(_OTHER_NODE.search(one.text) for one in told)):
+    """A rank looks for others at its own host: a loopback address was given out, by the launcher or /etc/hosts."""
+    told = [one for one in case.findings if one.role != "context" and _is_own_host(one)]
+    if case.known(_JAX_AT_HOME):
+        told += case.known("jax_barrier_timeout", "jax_register_timeout")
+    is_given_out = any(_HOSTS_FILE.search(one.text) for one in told) or bool(case.known(_GLOO_AT_HOME, _JAX_AT_HOME))
+    is_spread = len(case.nodes) > 1 or any(_OTHER_NODE.search(one.text) for one in told)
+    if told and (is_given_out or is_spread):
         case.change(told, role="root", scope="job", cause="launcher_master_addr_loopback", weight=0.88)
+        case.change(lambda one: one.role == "root" and one.cause in _UNREACHABLE, role="echo")
+
+
+def _is_own_host(one: Finding) -> bool:
+    """It was refused by, or waited for, a loopback address where another rank was expected."""
+    if one.cause in _BY_NAME | {"nccl_timeout_unattributed"} and _OWN_HOST.search(one.text):
+        return True
+    return bool(_AT_LOOPBACK.search(one.text) and _UNREACHED.search(one.text) and _OF_RANKS.search(one.text))
 
 
 def one_mtu_differs(case: Case) -> None:
@@ -113,7 +139,10 @@ def mismatch(case: Case) -> None:
 
 
 def links(case: Case) -> None:
-    """A port that went down when peers lost each other; hours before is history. Up again is a flap, else a fault."""
+    """A port that went down when peers lost each other; hours before is history. Up again is a flap, else a fault.
+
+    It explains what could not be sent then.
+    """
     told = [one for one in case.roots() if one.cause in _LINKS and one.is_line]
     if not told:
         return
@@ -128,6 +157,8 @@ def links(case: Case) -> None:
         texts = [one.text for one in case.findings if one.node == node and one.source.startswith("kernel/")]
         if any(_UP.search(text) for text in texts) and any(_DOWN.search(text) for text in texts):
             case.change(lambda one, node=node: one in told and one.node == node, cause="link_flap")  # type: ignore[misc]
+    if case.of(*_LINKS):
+        case.change(lambda one: one.role == "root" and one.cause in _UNSENT, role="echo")
 
 
 def many_pairs(case: Case) -> None:
@@ -182,9 +213,8 @@ def _stopped_itself(case: Case, waited: list[Finding]) -> bool:
 
 
 def _works_alone(case: Case, absent: list[Rank], waited: list[Finding]) -> bool:
-    """The first rank wrote on while the others had been waiting for it for a while: it was busy, not gone."""
+    """The first rank wrote on while the others waited, or its last word is of long work: it was busy, not gone."""
     begins = [one.began for one in waited if one.began is not None]
-    logs = [one for one in case.scanned if one.log.rank == 0 and one.last is not None and not one.last.lacks]
     if Rank(0) not in absent:
         return False
     prepares = [one for one in case.findings if one.cause == "rank0_long_work_timeout"]
@@ -192,15 +222,21 @@ def _works_alone(case: Case, absent: list[Rank], waited: list[Finding]) -> bool:
         # The very first barrier ran out, and the first rank is the one that did not come: it still prepares something.
         case.change(lambda one: one is prepares[0], role="root", scope="job", weight=0.68, rank=Rank(0), node=None)
         return True
-    if not begins or not logs or logs[0].last is None:
-        return False
-    if logs[0].last.seconds - min(begins) < _ALONE_S:
+    own = _own_lines(case, Rank(0))
+    times = [stamp.near(min(begins)) for line in own if begins and (stamp := stamp_of(line))]
+    wrote_on = bool(times) and max(times) - min(begins) >= _ALONE_S
+    if not wrote_on and not (own and _LONG_WORK.search(own[-1])):
         return False
     first = min(waited, key=lambda one: one.order)
     case.change(
         lambda one: one is first, role="root", scope="job", cause="rank0_long_work_timeout", weight=0.66, rank=Rank(0)
     )
     return True
+
+
+def _own_lines(case: Case, rank: Rank) -> list[str]:
+    """The rank's last lines that are no launcher's or watchdog's."""
+    return [line for one in case.scanned if one.log.rank == rank for line in one.end if not _NOT_WORK.search(line)]
 
 
 def _absent(case: Case, waited: list[Finding]) -> list[Rank]:

@@ -48,6 +48,10 @@ def lost_nodes_own_words(case: Case) -> None:
         return
     nodes = {node for one in lost for node in case.named_nodes(one)}
     own = [one for one in case.roots() if one.cause in _WHY and (not nodes or case.node_of(one) in nodes)]
+    if not own and len(nodes) == 1:  # a service processor's own log names no host
+        told = [one for one in case.roots() if one.cause in _WHY and one.is_line and case.node_of(one) is None]
+        case.change(told, node=next(iter(nodes)))
+        own = [one for one in case.roots() if one.cause in _WHY and case.node_of(one) in nodes]
     if own:
         best = max(own, key=lambda one: one.weight)
         is_spread = best.cause in _SPREAD and len({case.node_of(one) for one in own if one.cause == best.cause}) > 1

@@ -91,12 +91,12 @@ def _seconds(told: str) -> int:
 def silent_until_the_limit(case: Case) -> None:
     """A job that had written nothing for an hour when its time limit came had hung."""
     limits = [one for one in case.of("walltime") if one.is_line and one.time is not None]
-    last = [
-        stamp.seconds for one in case.scanned if one.log.kind == "ranks" and (stamp := one.last) and not stamp.lacks
-    ]
-    if not limits or not last or case.faults():
+    if not limits or case.faults():
         return
     limit = limits[0].time or 0.0
+    last = [one.last.near(limit) for one in case.scanned if one.log.kind == "ranks" and one.last]
+    if not last:
+        return
     if limit - max(last) >= _SILENT_S and case.made_progress:
         case.change(lambda one: one is limits[0], cause="deadlock", weight=0.72)
         case.change(lambda one: one.role == "root" and one.cause == "walltime", role="context")

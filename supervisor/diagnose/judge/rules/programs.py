@@ -7,6 +7,7 @@ from typing import Final
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.last_words import RAISED, last_words
+from supervisor.diagnose.judge.rules.plans import ended_badly
 from supervisor.diagnose.judge.rules.words import names_a_place
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class
@@ -41,10 +42,15 @@ _OF_OTHERS: Final = re.compile(
 )
 """Words of a failure that may itself follow from another rank's."""
 _VAGUE: Final = 0.5
-_OF_IDS: Final = frozenset({"token_beyond_vocabulary", "cpu_embedding_index"})
+_HINT: Final = 0.42
+_SAID: Final = 0.75
+"""Above this a network's trouble is told and not guessed."""
+_OF_IDS: Final = frozenset({"token_beyond_vocabulary", "cpu_embedding_index", "assert_embedding_index"})
+_MANY_STEPS: Final = 1000
+"""A vocabulary that is too small does not go unnoticed for so long."""
 _RAY: Final = "ray_node_dead"
 _DEVICES: Final = ("kernel/", "nvml/", "rdma/")
-_OWN: Final = 0.62
+_OWN: Final = 0.6
 _AT_ONCE_S: Final = 5.0
 _COMPILER: Final = re.compile(
     r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
@@ -119,19 +125,42 @@ def out_of_range_from_the_start(case: Case) -> None:
         case.change(told, cause="vocab_mismatch", weight=0.8)
 
 
+def beyond_the_positions(case: Case) -> None:
+    """The tokenizer warned of a text longer than the model's positions: one of those lacks, and no id."""
+    if case.known("tokenizer_longer_than_model"):
+        told = [one for one in case.of("vocab_mismatch") if _is_assertion(one)]
+        case.change(told, cause="device_side_assert", weight=0.86)
+
+
 def last_word(case: Case) -> None:
-    """Nothing else shows a cause, but a rank ended with an exception of its own whose traceback is not at hand."""
-    if case.roots():
+    """A rank ended with an exception of its own whose traceback is not at hand, and others waited for it at most."""
+    roots = case.roots()
+    if any(one.cause not in _IN_VAIN or one.source.startswith(_DEVICES) or one.weight > _SAID for one in roots):
         return
     told = [one for one in last_words(case) if one.signature == RAISED and not _OF_OTHERS.search(one.text)]
-    case.findings += [replace(one, role="root", cause="python_exception", weight=_VAGUE) for one in told[-1:]]
+    if roots:
+        told = [one for one in told if all(_is_elsewhere(one, each) for each in roots)]
+    if told:
+        case.change(roots, role="echo")
+        case.findings.append(replace(told[-1], role="root", cause="python_exception", weight=_VAGUE))
+
+
+def last_complaint(case: Case) -> None:
+    """Nothing tells why a job failed, but a program's last word is an error of its own: hardly more than a hint."""
+    if case.roots() or not ended_badly(case) or any(one.cause for one in case.findings if one.role == "echo"):
+        return
+    told = [one for one in last_words(case) if one.signature != RAISED and not _OF_OTHERS.search(one.text)]
+    case.findings += [replace(one, role="root", cause="not_converged", weight=_HINT) for one in told[-1:]]
 
 
 def beyond_in_one_sample(case: Case) -> None:
     """An id beyond the vocabulary on one of several ranks in the middle of a run is in one sample (edge rule 3)."""
     told = [one for one in case.of("vocab_mismatch") if one.signature in _OF_IDS]
     ranks = {one.rank for one in told}
-    if case.made_progress and len(ranks) == 1 and (len(case.ranks) > 1 or any(names_a_place(one.text) for one in told)):
+    steps = max((each.step for one in case.scanned for each in one.progress), default=0)
+    is_late = len(case.ranks) > 1 or steps >= _MANY_STEPS or any(names_a_place(one.text) for one in told)
+    if case.made_progress and len(ranks) == 1 and is_late:
+        told += [one for one in case.of("device_side_assert") if one.rank in ranks]  # the assert that it tells of
         case.change(told, cause="label_or_token_out_of_range", weight=0.8)
 
 
