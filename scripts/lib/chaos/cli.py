@@ -23,8 +23,8 @@ from chaos.checks import calls, complaints
 from chaos.faults import KINDS, Done, inject
 
 _STEP_S = 0.05
-_STEPS_A_FAULT = 250
-_STEPS_AT_LEAST = 400
+_STEPS_A_FAULT = 150
+_STEPS_AT_LEAST = 300
 _WITHIN_RECOVERY = 0.25
 """Share of faults that do not wait until the one before is over."""
 _BACK_S = 180.0
