@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from story import release_env
 from story.waiting import wait_for
 from testbed.api import Testbed
 
-from tests.e2e import release_env
 from tests.e2e.user import User, reference
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]  # the first use of a release makes its root

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from product import packages, venv
+from story import release_env
 from story.example import EXAMPLE, lay_out, supervise, user_folder
 from story.job import submit
 from story.waiting import Late, wait_for
@@ -46,8 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     expected = _reference(python, steps)
     began = time.monotonic()
     with Testbed(f"chaos-{os.getpid()}") as bed:
-        bed.up(nodes=arguments.nodes, release=arguments.release)
-        arena = _begun(bed, python, steps, Random(arguments.seed))  # noqa: S311  # to be had again
+        arena = _begun(bed, _up(bed, arguments.nodes, arguments.release) or python, steps, Random(arguments.seed))  # noqa: S311  # to be had again
         found: list[str] = []
         done: list[Done] = []
         try:
@@ -71,6 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--release", default="native", help="of Slurm: native, bookworm, trixie, forky")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the tale of a run that went wrong is kept")
     return parser
+
+
+def _up(bed: Testbed, nodes: int, release: str) -> Path | None:
+    """The testbed is there; the Python with the product in the root of another release, None on this machine's own."""
+    binds = [folder for folder in [release_env.CERTIFICATES] if release != "native" and folder.exists()]
+    bed.up(nodes=nodes, release=release, binds=binds)
+    return None if release == "native" else release_env.environment(bed)
 
 
 def _reference(python: Path, steps: int) -> str:
