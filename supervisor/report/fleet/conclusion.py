@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from supervisor.model.verdict import Class
-from supervisor.report.fleet.fold import CLASSES
-from supervisor.report.fleet.model import Ettr, Group, Row, Source, Waiting
+from supervisor.report.fleet.fold import CLASSES, NO_NODE
+from supervisor.report.fleet.model import Ettr, Row, Source, Waiting
+from supervisor.report.fleet.sums import Sums
 from supervisor.report.fleet.wording import many, percent
 from supervisor.report.words import names
 
@@ -37,6 +38,7 @@ def conclude(
     scope: str,
     interruptions: int,
     handled: int,
+    not_over: int,
     ettr: Ettr,
     waiting: Sequence[Waiting],
     classes: Sequence[Row],
@@ -57,17 +59,23 @@ def conclude(
         return Said(is_ok=True, text=f"OK: no interruptions in {scope}.", blockers=())
     rest = len(waiting)
     by_users = f", {many(rest, 'run')} {'waits' if rest == 1 else 'wait'} for {'its' if rest == 1 else 'their'} user"
-    how = "all handled without a person" if handled == interruptions else f"{handled:,} handled without a person"
+    how = handled_text(handled, not_over, interruptions)
     text = f"OK: {many(interruptions, 'interruption')} in {scope}, {how}{by_users if rest else ''}."
     return Said(is_ok=True, text=text, blockers=())
 
 
-def look_first(nodes: Group) -> tuple[str, ...]:
+def handled_text(handled: int, not_over: int, interruptions: int) -> str:
+    """`38 handled without a person, 1 not over yet`."""
+    how = "all" if handled == interruptions else f"{handled:,}"
+    return f"{how} handled without a person{f', {not_over:,} not over yet' if not_over else ''}"
+
+
+def look_first(sums: Sums) -> tuple[str, ...]:
     """Nodes to blame for more than one interruption by hardware or network: one alone can be anybody's."""
     found: Counter[str] = Counter()
-    for row in nodes.rows:
-        found[row.name] = sum(number for cls, number in row.classes if cls in _MACHINE)
-    found.pop("none named", None)
+    for (cls, _), rows in sums.items():
+        if cls in _MACHINE:
+            found.update({node: int(cell[0]) for node, cell in rows.nodes.items() if node != NO_NODE})
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return tuple(name for name, number in ordered[:_SHOWN_NODES] if number >= _AGAIN)
 

@@ -7,11 +7,12 @@ where no steps are told, those with ranks running. Time in the queue is in neith
 """
 
 from collections.abc import Callable, Mapping
+from heapq import nsmallest
 from typing import Final
 
 from supervisor.report.fleet.cost import HOUR_S, KWH_J
 from supervisor.report.fleet.model import Ettr, RunEttr, WindowEttr
-from supervisor.report.fleet.sums import RunSum, Use
+from supervisor.report.fleet.sums import RunKey, RunSum, Use
 from supervisor.report.fleet.tally import Tally
 from supervisor.report.fleet.window import Asked
 
@@ -24,9 +25,18 @@ _DIGITS: Final = 3
 """A fall is one of a tenth of a percent at least: as it is printed."""
 
 
-def ettr(tally: Tally, name_of: Callable[[str], str], *, is_at_most: bool) -> Ettr:
-    """Of the fleet and of the runs that leave most unused."""
-    windows = _windows(tally.windows, tally.asked)
+def ettr(tally: Tally, name_of: Callable[[str], str], *, is_at_most: bool, read_since: float | None) -> Ettr:
+    """Of the fleet and of the runs that leave most unused. `read_since`: of older jobs the source told none.
+
+    Of a window that begins before, it told the jobs alone that went on for long: no comparison with later ones.
+    """
+    asked = tally.asked
+    known = {
+        index: use
+        for index, use in tally.trend.windows.items()
+        if read_since is None or asked.begins_at(index) >= read_since
+    }
+    windows = _windows(known, asked)
     falling = _falling([window.ettr for window in windows])
     return Ettr(
         ratio=tally.use.ratio,
@@ -67,17 +77,17 @@ def _falling(ratios: list[float | None]) -> tuple[float, ...]:
     return tuple(reversed(found)) if len(found) > 1 else ()
 
 
-def _lowest(runs: Mapping[str, RunSum], name_of: Callable[[str], str]) -> tuple[RunEttr, ...]:
-    known = [(run, found) for run, found in runs.items() if found.use.held_s > 0]
-    known.sort(key=lambda item: (item[1].use.computing_s - item[1].use.held_s, item[0]))
+def _lowest(runs: Mapping[RunKey, RunSum], name_of: Callable[[str], str]) -> tuple[RunEttr, ...]:
+    known = [(key, found) for key, found in runs.items() if found.held_s > 0]
+    known = nsmallest(_SHOWN_RUNS, known, key=lambda item: (item[1].computing_s - item[1].held_s, item[0][::-1]))
     return tuple(
         RunEttr(
-            run=run,
+            run=key[2],
             job=found.job,
             user=name_of(found.user),
-            ettr=found.use.ratio or 0.0,
-            held_node_h=found.use.held_s / HOUR_S,
-            interruptions=found.use.interruptions,
+            ettr=found.ratio or 0.0,
+            held_node_h=found.held_s / HOUR_S,
+            interruptions=found.interruptions,
         )
-        for run, found in known[:_SHOWN_RUNS]
+        for key, found in known
     )

@@ -1,30 +1,21 @@
-"""The interruptions of one job, gone over once. Pure.
+"""Interruptions become cells of histograms. Pure.
 
-This runs a million times for a large site: plain loops over local names, and no call in them.
+This runs a million times for a large site: plain loops over local names, and no call in them. Job by job, while what
+was looked at first is still in the processor's cache.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from supervisor.model.records import Split
 from supervisor.model.site import SiteIncident
 from supervisor.model.verdict import Class
-from supervisor.report.fleet.sums import LONGEST_S, PARTS, Cell, Cells, Times, new_cell
+from supervisor.report.fleet.sums import Cell, Histograms, Sums, Whose
 from supervisor.report.fleet.window import DAY_S
 
-UNHANDLED: Final = frozenset({"stop", "observe"})
-"""Actions that leave the rest to a person."""
-BY_PERSON: Final = UNHANDLED | {"none"}
-"""Those, and none at all: whoever should have acted died first, or the job was cancelled before the verdict."""
 CLASSES: Final = (Class.HARDWARE, Class.SOFTWARE, Class.NETWORK, Class.DATA, Class.UNKNOWN)
 """Of interruptions: planned stops are none."""
 NO_NODE: Final = ""
 """Stands for the node of an interruption that blames none."""
-
-
-Causes = dict[str, dict[str, Cell]]
-"""Of one job, by class and cause."""
 
 
 def within(incidents: Sequence[SiteIncident], begin: float, until: float) -> tuple[list[SiteIncident], int]:
@@ -35,59 +26,58 @@ def within(incidents: Sequence[SiteIncident], begin: float, until: float) -> tup
     return real, len(found) - len(real)
 
 
-def fold_losses(real: Sequence[SiteIncident], nodes: Cells, days: Cells, *, gpus: int, watts: float) -> Causes:
-    """Counts and losses, added to those by node and by day (since the epoch), and given back by cause.
-
-    A job has few causes, but nearly each of its interruptions has a node of its own.
-    """
-    causes: Causes = {}
+def fold_losses(real: Sequence[SiteIncident], gpus: int, whose: Whose, watts: float, sums: Sums) -> None:
+    """Counts and losses of the interruptions of one job, added to every histogram. `watts`: of one of its nodes."""
+    left = len(real)
     for cls in CLASSES:  # one by one: to look an Enum up in a table takes as long as all the rest
         mine = [one for one in real if one.cls is cls]
         if not mine:
             continue
-        name = str(cls)
-        of_cause = causes[name] = defaultdict(new_cell)
-        of_node, of_day = nodes[name, gpus], days[name, gpus]
+        whole, found = 0.0, sums[str(cls), gpus]
+        causes, nodes, days = found.causes, found.nodes, found.days
+        begin = end = 0.0
+        of_day: Cell = []
         for one in mine:
             lost, blamed = one.lost_node_s, one.nodes
-            energy = lost * watts
-            by_cause, by_day = of_cause[one.cause], of_day[one.at // DAY_S]
-            by_node = of_node[blamed[0] if blamed else NO_NODE]
-            by_cause[0] += 1
-            by_cause[2] += lost
-            by_cause[3] += energy
-            by_node[0] += 1
-            by_node[2] += lost
-            by_node[3] += energy
-            by_day[0] += 1
-            by_day[2] += lost
-            by_day[3] += energy
-            if one.action in BY_PERSON:
-                by_cause[1] += 1
-                by_node[1] += 1
-                by_day[1] += 1
-    return causes
+            whole += lost
+            cell = causes[one.cause]
+            cell[0] += 1
+            cell[2] += lost
+            cell = nodes[blamed[0] if blamed else NO_NODE]
+            cell[0] += 1
+            cell[2] += lost
+            if not begin <= one.at < end:  # most are of the same day as the one before
+                of_day = days[one.at // DAY_S]
+                begin = one.at // DAY_S * DAY_S
+                end = begin + DAY_S
+            of_day[0] += 1
+            of_day[2] += lost
+        cell = found.jobs[whose]
+        cell[0] += len(mine)
+        cell[2] += whole
+        if watts:
+            cell[3] += whole * watts
+            _add_joules(mine, watts, found)
+        left -= len(mine)
+        if not left:
+            return
 
 
-def fold_times(real: Sequence[SiteIncident], times: Times) -> None:
-    """Durations, each where it was measured; `Times.sort` drops those that cannot be."""
-    splits = [one.split for one in real]
-    times.detect.extend([value for one in splits if (value := one.detect) is not None])
-    times.isolate.extend([value for one in splits if (value := one.collect) is not None])
-    times.recover.extend([value for one in real if (value := one.recovery_s) is not None])
-    sums = (
-        sum([value for one in splits if (value := one.decide)]),
-        sum([value for one in splits if (value := one.stop)]),
-        sum([value for one in splits if (value := one.launch)]),
-        sum([value for one in splits if (value := one.init)]),
-        sum([value for one in splits if (value := one.catch_up)]),
-    )
-    for name, seconds in zip(PARTS, sums, strict=True):
-        # One part that cannot be is rare: only then each is looked at.
-        times.parts[name] += seconds if 0.0 <= seconds < LONGEST_S else _possible(splits, name)
-    times.isolated_to.update([one.isolation for one in real])
+def _add_joules(mine: Sequence[SiteIncident], watts: float, found: Histograms) -> None:
+    """Of jobs whose energy was read."""
+    causes, nodes, days = found.causes, found.nodes, found.days
+    for one in mine:
+        joules, blamed = one.lost_node_s * watts, one.nodes
+        causes[one.cause][3] += joules
+        nodes[blamed[0] if blamed else NO_NODE][3] += joules
+        days[one.at // DAY_S][3] += joules
 
 
-def _possible(splits: Sequence[Split], name: str) -> float:
-    values: list[float | None] = [getattr(one, name) for one in splits]
-    return sum(value for value in values if value is not None and 0.0 <= value < LONGEST_S)
+def count_persons(by_person: Iterable[SiteIncident], gpus: int, whose: Whose, sums: Sums) -> None:
+    """Those that were not handled without one: there are few."""
+    for one in by_person:
+        found = sums[str(one.cls), gpus]
+        found.causes[one.cause][1] += 1
+        found.nodes[one.nodes[0] if one.nodes else NO_NODE][1] += 1
+        found.days[one.at // DAY_S][1] += 1
+        found.jobs[whose][1] += 1

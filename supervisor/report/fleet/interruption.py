@@ -5,14 +5,13 @@ from collections.abc import Callable
 from supervisor.ledger.site.history import JobHistory
 from supervisor.model.site import SiteIncident
 from supervisor.report.fleet.cost import loss, watts
-from supervisor.report.fleet.fold import BY_PERSON
 from supervisor.report.fleet.model import Interruption
 
 
 def interruption(history: JobHistory, one: SiteIncident, name_of: Callable[[str], str]) -> Interruption:
     """One row."""
     job, power = history.job, watts(history)
-    lost = loss(1, one.action in BY_PERSON, one.lost_node_s, one.lost_node_s * power, gpus=job.gpus_per_node)
+    lost = loss(1, 0, one.lost_node_s, one.lost_node_s * power, gpus=job.gpus_per_node)
     return Interruption(
         at=one.at,
         cluster=job.cluster,

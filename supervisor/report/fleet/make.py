@@ -1,13 +1,13 @@
 """The whole report, from sums or from histories. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from supervisor.ledger.site.history import SiteHistory, UnseenFailure
 from supervisor.model.verdict import Class
-from supervisor.report.fleet.classes import classes, groups, total_loss
+from supervisor.report.fleet.classes import BY, classes, groups, total_loss
 from supervisor.report.fleet.conclusion import conclude, look_first
 from supervisor.report.fleet.ettr import ettr
-from supervisor.report.fleet.handled import share, waiting
+from supervisor.report.fleet.handled import waiting
 from supervisor.report.fleet.interruption import interruption
 from supervisor.report.fleet.model import FleetReport, Source
 from supervisor.report.fleet.mtbi import rates
@@ -46,18 +46,23 @@ def report(
     name_of: Callable[[str], str] = _plain,
     failures: Sequence[UnseenFailure] = (),
     problems: Sequence[str] = (),
+    by: Collection[str] = BY,
 ) -> FleetReport:
-    """Of sums. `name_of`: how a user is called in it."""
-    of_class, by, loss = classes(tally), groups(tally, name_of), total_loss(tally)
-    number, handled = loss.interruptions, loss.interruptions - loss.by_person
+    """Of sums. `name_of`: how a user is called in it; `by`: what it has further histograms of."""
+    of_class, loss, asked = classes(tally), total_loss(tally), tally.asked
+    number, over = loss.interruptions, loss.interruptions - tally.not_over
+    handled = over - loss.by_person
     unknown = next(row.interruptions for row in of_class if row.name == Class.UNKNOWN)
-    first, waits = look_first(by[0]), waiting(tally, name_of)
-    effective = ettr(tally, name_of, is_at_most=source != "ledger")
+    first, waits = look_first(tally.sums), waiting(tally, name_of)
+    # Accounting is not asked for what was before the report's own time.
+    read_since = asked.since if source == "sacct" else asked.read_since
+    effective = ettr(tally, name_of, is_at_most=source != "ledger", read_since=read_since)
     said = conclude(
         source=source,
         scope=_scope(tally, source),
         interruptions=number,
         handled=handled,
+        not_over=tally.not_over,
         jobs=tally.jobs,
         untrusted=tally.untrusted.total(),
         ettr=effective,
@@ -69,8 +74,9 @@ def report(
     return FleetReport(
         source=source,
         place=place,
-        since=tally.asked.since,
-        until=tally.asked.until,
+        clusters=tuple(sorted({cluster for cluster, _, _ in tally.runs})),
+        since=asked.since,
+        until=asked.until,
         is_ok=said.is_ok,
         conclusion=said.text,
         blockers=said.blockers,
@@ -80,23 +86,29 @@ def report(
         jobs=tally.jobs,
         runs=len(tally.runs),
         handled=handled,
-        handled_share=share(handled, number),
+        not_over=tally.not_over,
+        handled_share=_share(handled, over),
         unknown=unknown,
-        unknown_share=share(unknown, number),
+        unknown_share=_share(unknown, number),
         cost=loss.cost(is_energy_known=bool(tally.measured_jobs)),
         classes=of_class,
-        groups=by,
+        groups=groups(tally, name_of, by),
         mtbi=all_jobs,
         mtbi_by_size=by_size,
         ettr=effective,
         speed=speed(tally.times),
         profile=profile(tally),
         waiting=waits,
-        unseen=unseen(failures, tally.asked) if source == "sacct" else None,
+        unseen=unseen(failures, asked) if source == "sacct" else None,
         untrusted=tuple(sorted((name_of(owner), number) for owner, number in tally.untrusted.items())),
-        rows=tuple(interruption(job, one, name_of) for job, one in tally.newest_rows()),
+        rows=tuple(interruption(job, one, name_of) for job, one in tally.newest.rows()),
         problems=tuple(problems),
     )
+
+
+def _share(part: int, whole: int) -> float | None:
+    """None where there is nothing to have a share of."""
+    return part / whole if whole else None
 
 
 def _scope(tally: Tally, source: Source) -> str:

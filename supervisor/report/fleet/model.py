@@ -230,6 +230,8 @@ class FleetReport:
     source: Source
     place: str
     """The ledger's folder, or in words."""
+    clusters: tuple[str, ...]
+    """Of its jobs."""
     since: float | None
     """None: everything that is known."""
     until: float
@@ -245,7 +247,10 @@ class FleetReport:
     runs: int
     handled: int
     """Without a person."""
+    not_over: int
+    """Nobody can say yet whether they will have been."""
     handled_share: float | None
+    """Of those that are over."""
     unknown: int
     unknown_share: float | None
     cost: Cost

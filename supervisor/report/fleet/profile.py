@@ -41,9 +41,9 @@ PUBLISHED: Final = sum(times for _, times, _ in TABLE)
 def profile(tally: Tally) -> Profile:
     """Each published row beside ours, with where our share may really lie."""
     ours: dict[str, int] = {}
-    for (cls, _), rows in tally.causes.items():
-        for cause, cell in rows.items():
-            name = row_of(str(cause), cls)
+    for (cls, _), found in tally.sums.items():
+        for cause, cell in found.causes.items():
+            name = row_of(cause, cls)
             ours[name] = ours.get(name, 0) + int(cell[0])
     total = sum(ours.values())
     return Profile(

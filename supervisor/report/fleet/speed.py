@@ -1,11 +1,11 @@
 """How fast interruptions are seen, pinned down and overcome, and where the time of recoveries goes. Pure."""
 
-from collections.abc import Iterable, Mapping
-from statistics import median
+from collections.abc import Mapping
 from typing import Final
 
 from supervisor.report.fleet.model import Part, Speed, Spread
-from supervisor.report.fleet.sums import Times
+from supervisor.report.fleet.quantile import kth
+from supervisor.report.fleet.sums import Durations, Times
 
 _NINE_TENTHS: Final = 0.9
 REMEDIES: Final[Mapping[str, str]] = {
@@ -35,10 +35,15 @@ def speed(times: Times) -> Speed:
     )
 
 
-def spread(seconds: Iterable[float]) -> Spread | None:
+def spread(found: Durations) -> Spread | None:
     """Of what was measured; None: nothing was."""
-    ordered = sorted(seconds)
-    if not ordered:
+    parts = found.parts
+    known = sum(map(len, parts))
+    if not known:
         return None
-    ninth = ordered[max(0, -int(-_NINE_TENTHS * len(ordered) // 1) - 1)]
-    return Spread(known=len(ordered), median_s=median(ordered), p90_s=ninth, max_s=ordered[-1])
+    return Spread(
+        known=known,
+        median_s=(kth(parts, (known - 1) // 2) + kth(parts, known // 2)) / 2,
+        p90_s=kth(parts, max(0, -int(-_NINE_TENTHS * known // 1) - 1)),
+        max_s=kth(parts, known - 1),
+    )

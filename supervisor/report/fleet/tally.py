@@ -109,8 +109,8 @@ class Tally:
             count_persons(by_person, gpus, whose, self.sums)
             measured.add(real)
             self.newest.add(history, real)
-        # Of jobs of nobody's name the owner of the file tells which are of one user.
-        self._add_run((job.cluster, job.user or history.owner, job.run), run)
+        # One user may be called by his name here and by a pseudonym there, or by nothing but the owner of his file.
+        self._add_run((job.cluster, history.person or job.user or history.owner, job.run), run)
 
     def _add_use(self, history: JobHistory, last_at: float, interruptions: int) -> RunSum:
         """What this job has used in the time that is asked for."""

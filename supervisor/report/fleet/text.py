@@ -50,6 +50,7 @@ def text(report: FleetReport, style: Style) -> str:
     lines = [*_head(report, style)]
     if report.jobs:
         lines += [*_classes(report, style), *_blind_spot(report), *_measures(report), *_comparison(report)]
+        lines += _next_step(report)
         if style.by:
             group = next(group for group in report.groups if group.by == style.by)
             lines += ["", *_group(group, style)]
@@ -73,9 +74,19 @@ def _head(report: FleetReport, style: Style) -> Iterator[str]:
     parts = [many(report.interruptions, "interruption"), many(report.jobs, "job")]
     if report.handled_share is not None:
         parts.append(f"{report.handled:,} handled without a person ({percent(report.handled_share)})")
+    if report.not_over:
+        parts.append(f"{report.not_over:,} not over yet")
     if report.unknown_share is not None:
         parts.append(f"{report.unknown:,} unknown ({percent(report.unknown_share)})")
     yield from _wrapped(", ".join(parts))
+
+
+def _next_step(report: FleetReport) -> Iterator[str]:
+    """A place to begin, and who weighs it: a node of many jobs is blamed more often, whatever its health."""
+    if report.look_first:
+        yield from _wrapped(
+            f"suspicious nodes: {', '.join(report.look_first)}; `supervise nodes` weighs each against chance"
+        )
 
 
 def _classes(report: FleetReport, style: Style) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final, Literal
 
 DAY_S: Final = 86_400.0
@@ -15,27 +16,27 @@ MOST_WINDOWS: Final = 13
 """Of a trend; a job that claims to have begun in 1970 is not gone through week by week."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The window of a report."""
+    """The window of a report; what follows from it is asked for with each job, and reckoned once."""
 
     since: float | None = None
     until: float
     rows: int | None = 20
     """How many single interruptions are kept, the newest; None: all."""
 
-    @property
+    @cached_property
     def begin(self) -> float:
         """`since` as a number."""
         return -math.inf if self.since is None else self.since
 
-    @property
+    @cached_property
     def step(self) -> Literal["day", "week"]:
         """What a trend compares: weeks, but days where less than a week is asked for."""
         is_short = self.since is not None and self.until - self.since < WEEK_DAYS * DAY_S - 1
         return "day" if is_short else "week"
 
-    @property
+    @cached_property
     def step_days(self) -> int:
         """Days of such a window."""
         return 1 if self.step == "day" else WEEK_DAYS
@@ -47,7 +48,7 @@ class Asked:
             return None
         return min(self.since, self.until - TREND_WINDOWS * self.step_days * DAY_S)
 
-    @property
+    @cached_property
     def last_day(self) -> int:
         """The day in which the time that is asked for ends."""
         return math.ceil(self.until / DAY_S) - 1

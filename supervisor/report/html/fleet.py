@@ -115,10 +115,9 @@ def nodes(report: FleetReport) -> Section:
     drawn = (
         [figure(caption, heat("nodes", caption, weeks, strips), numbers)] if strips else [none("no node was blamed")]
     )
-    first = ", ".join(report.look_first)
-    return Section(
-        "nodes", "Nodes", joined(*([element("p", element("strong", "Look first at: "), first)] * bool(first)), *drawn)
-    )
+    first = f"{', '.join(report.look_first)}. `supervise nodes` weighs each node against chance."
+    told = [element("p", element("strong", "Look first at: "), first)] * bool(report.look_first)
+    return Section("nodes", "Nodes", joined(*told, *drawn))
 
 
 def groups(report: FleetReport) -> Section:

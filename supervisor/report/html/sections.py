@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from supervisor.report.fleet.model import FleetReport, Interruption, Row, Spread, Unseen
-from supervisor.report.fleet.wording import cost, hours, number
+from supervisor.report.fleet.wording import cost, hours, many, number
 from supervisor.report.html import values
 from supervisor.report.html.charts import Bar, bars
 from supervisor.report.html.markup import Content, Markup, element, joined
@@ -30,14 +30,17 @@ class Section:
 
 def facts(report: FleetReport) -> Section:
     """The figures that are asked for first."""
-    handled = f"{report.handled} of {report.interruptions}"
+    over = report.interruptions - report.not_over
+    handled = f"{report.handled:,} of {over:,}" if over else "nothing to handle"
+    not_over = f"{report.not_over:,} not over yet" if report.not_over else ""
+    within = f"in {many(report.jobs, 'job')} of {many(report.runs, 'run')}" if report.jobs else "no jobs are known"
     told: list[tuple[str, str, str]] = [
-        ("Interruptions", f"{report.interruptions:,}", f"in {report.jobs:,} jobs of {report.runs:,} runs"),
-        ("Handled without a person", handled, values.share(report.handled_share)),
+        ("Interruptions", f"{report.interruptions:,}", within),
+        ("Handled without a person", handled, ", ".join(filter(None, (_share(report.handled_share), not_over)))),
         ("Lost to interruptions", values.whole_cost(report.cost), _energy(report)),
         ("Effective training time", _ettr(report), "node time with new steps over node time held"),
         ("Mean time between interruptions", hours(report.mtbi.mtbi_h), "of a job"),
-        ("Cause unknown", f"{report.unknown:,}", values.share(report.unknown_share)),
+        ("Cause unknown", f"{report.unknown:,}", _share(report.unknown_share)),
         ("Planned stops", f"{report.planned:,}", "time limits, preemptions, cancels: counted in nothing else"),
     ]
     rows = [
@@ -47,6 +50,11 @@ def facts(report: FleetReport) -> Section:
         for title, value, more in told
     ]
     return Section("figures", "Figures", element("dl", *rows, class_="facts"))
+
+
+def _share(value: float | None) -> str:
+    """Of nothing there is none: that needs no word."""
+    return "" if value is None else values.share(value)
 
 
 def causes(report: FleetReport) -> Section:

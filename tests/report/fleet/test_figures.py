@@ -1,5 +1,7 @@
 """Each figure of the report, on histories small enough to reckon by hand."""
 
+from array import array
+
 import pytest
 
 from supervisor.ledger.site.history import SiteHistory, UnseenFailure
@@ -9,6 +11,7 @@ from supervisor.model.verdict import Class
 from supervisor.report.fleet.make import report_of
 from supervisor.report.fleet.profile import PUBLISHED, TABLE, row_of
 from supervisor.report.fleet.speed import spread
+from supervisor.report.fleet.sums import Durations
 from supervisor.report.fleet.tally import size_class
 from supervisor.report.fleet.window import DAY_S, Asked
 from tests.report.fleet.made import HOUR, NOW, group, history, incident, report, weeks
@@ -153,11 +156,10 @@ def test_less_than_a_week_is_compared_by_days() -> None:
 
 def test_speed_is_median_p90_and_longest() -> None:
     """Of what was measured; the largest part of recoveries has its remedy."""
-    times = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
-    found = spread(times)
+    found = spread(Durations([array("d", [1.0, 3.0, 5.0, 7.0, 9.0]), array("d", [2.0, 4.0, 6.0, 8.0, 10.0])]))
     assert found is not None
     assert (found.median_s, found.p90_s, found.max_s, found.known) == (5.5, 9.0, 10.0, 10)
-    assert spread([]) is None
+    assert spread(Durations()) is None
     made = report(history(incident(1), incident(2, split=Split(), recovery_s=None)))
     assert made.speed.detection is not None
     assert made.speed.detection.known == 1

@@ -8,67 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supervisor.ledger.site.history import JobHistory
-from supervisor.model.ids import JobId, NodeName
-from supervisor.model.records import Split
-from supervisor.model.verdict import Class
+from supervisor.model.ids import JobId
 from supervisor.report.fleet.make import report
 from supervisor.report.fleet.model import FleetReport, Row
 from supervisor.report.fleet.tally import Tally
 from supervisor.report.fleet.window import DAY_S, Asked
 from tests.report.fleet.made import NOW, history, incident
-
-_seconds = st.none() | st.floats(0, 1e5)
-_incidents = st.builds(
-    lambda ago, cls, node, action, lost, detect, catch_up, recovery: incident(
-        at=NOW - ago,
-        cls=cls,
-        cause=f"{cls}_x",
-        nodes=(NodeName(node),) if node else (),
-        action=action,
-        lost_node_s=lost,
-        split=Split(detect=detect, catch_up=catch_up),
-        recovery_s=recovery,
-    ),
-    st.floats(0, 40 * DAY_S),
-    st.sampled_from(list(Class)),
-    st.sampled_from(["", "n1", "n2", "n3"]),
-    st.sampled_from(["relaunch", "stop", "observe", "none"]),
-    st.floats(0, 1e6),
-    _seconds,
-    _seconds,
-    _seconds,
-)
-
-
-@st.composite
-def _histories(draw: st.DrawFn) -> JobHistory:
-    number = draw(st.integers(1, 99))
-    nodes = tuple(NodeName(f"n{index}") for index in range(draw(st.integers(0, 9))))
-    incidents = draw(st.lists(_incidents, max_size=6))
-    return history(
-        *(
-            incident(index, **{name: getattr(one, name) for name in one.__struct_fields__ if name != "incident"})
-            for index, one in enumerate(incidents, start=1)
-        ),
-        days=draw(st.floats(0, 30)),
-        ratio=draw(st.floats(0, 1)),
-        job=JobId(str(number)),
-        run=f"r{draw(st.integers(1, 5))}",
-        user=draw(st.sampled_from(["", "anna", "ben"])),
-        partition=draw(st.sampled_from(["", "a", "b"])),
-        nodes=nodes,
-        gpus_per_node=draw(st.sampled_from([0, 4, 8])),
-        energy_j=draw(st.none() | st.floats(0, 1e9)),
-        end=draw(st.sampled_from(["", "completed", "stopped", "failed"])),
-        is_trusted=draw(st.sampled_from([True, True, True, False])),
-    )
-
-
-_many = st.lists(_histories(), max_size=8)
-_asked = st.builds(
-    lambda days: Asked(until=NOW, since=None if days is None else NOW - days * DAY_S, rows=None),
-    st.none() | st.sampled_from([0.5, 3, 7, 20]),
-)
+from tests.report.fleet.strategies import ASKED, JOBS
 
 
 def _made(jobs: Iterable[JobHistory], asked: Asked) -> FleetReport:
@@ -88,14 +34,14 @@ def _total(rows: Iterable[Row]) -> tuple[int, int, float, float, float, float]:
 
 
 @settings(deadline=None)
-@given(_many, _asked)
+@given(JOBS, ASKED)
 def test_every_grouping_sums_up_to_the_whole(jobs: list[JobHistory], asked: Asked) -> None:
     """Each interruption is in exactly one row of each histogram, with all that it cost."""
     made = _made(jobs, asked)
     cost = made.cost
     whole = (
         made.interruptions,
-        made.interruptions - made.handled,
+        made.interruptions - made.handled - made.not_over,
         *(cost.node_h, cost.gpu_h, cost.bare_node_h, cost.kwh or 0.0),
     )
     for rows in (made.classes, [cause for row in made.classes for cause in row.causes], *(g.rows for g in made.groups)):
@@ -108,7 +54,7 @@ def test_every_grouping_sums_up_to_the_whole(jobs: list[JobHistory], asked: Aske
 
 
 @settings(deadline=None)
-@given(_many, _asked)
+@given(JOBS, ASKED)
 def test_ratios_lie_between_nothing_and_all(jobs: list[JobHistory], asked: Asked) -> None:
     """ETTR of the fleet, of windows, of runs; intervals contain their estimates."""
     made = _made(jobs, asked)
@@ -129,7 +75,8 @@ def test_ratios_lie_between_nothing_and_all(jobs: list[JobHistory], asked: Asked
 def _figures(made: FleetReport) -> object:
     cost = made.cost
     return (
-        *(made.is_ok, made.interruptions, made.handled, made.unknown, made.planned, made.jobs, made.runs),
+        *(made.is_ok, made.interruptions, made.handled, made.not_over, made.unknown),
+        *(made.planned, made.jobs, made.runs),
         [(row.name, row.interruptions) for group in made.groups for row in group.rows if group.by in {"day", "size"}],
         {(row.name, row.interruptions, row.by_person) for group in made.groups for row in group.rows},
         made.speed.detection,
@@ -145,7 +92,7 @@ def _figures(made: FleetReport) -> object:
 
 
 @settings(deadline=None)
-@given(_many, _asked, st.randoms(use_true_random=False))
+@given(JOBS, ASKED, st.randoms(use_true_random=False))
 def test_the_order_of_jobs_tells_nothing(jobs: list[JobHistory], asked: Asked, chance: random.Random) -> None:
     """Nor do the parts in which they are read."""
     jobs = list({(one.job.job, one.job.run): one for one in jobs}.values())

@@ -51,7 +51,20 @@ def test_the_screen_of_a_week() -> None:
         "  background",
         "unlike Llama 3 405B, 54 days, 16,384 H100: faulty GPU 61.3% (there 35.3%), software bug 35.5% (there",
         "  12.9%), GPU HBM memory 0.0% (there 17.2%)",
+        "suspicious nodes: node003; `supervise nodes` weighs each against chance",
     ]
+
+
+def test_a_node_that_was_blamed_once_is_not_suspicious() -> None:
+    """One interruption can be anybody's."""
+    assert "suspicious" not in text(report(history(incident())), Style(now=NOW))
+
+
+def test_what_is_not_over_stands_in_the_second_line() -> None:
+    """It belongs to neither side of the share."""
+    lost = incident(2, action="relaunch", recovery_s=None, is_closed=False, at=NOW - 900.0)
+    lines = text(report(history(incident(1), lost, end="", ended_at=NOW - 600.0)), Style(now=NOW)).splitlines()
+    assert lines[1] == ("2 interruptions, 1 job, 1 handled without a person (100.0%), 1 not over yet, 0 unknown (0.0%)")
 
 
 def test_bars_are_scaled_and_unseen_failures_named() -> None:

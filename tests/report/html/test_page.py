@@ -232,3 +232,21 @@ def test_a_long_time_is_drawn_by_week() -> None:
     long = replace(report, since=made.UNTIL - 90 * made.DAY_S, groups=groups)
     assert "Interruptions by week" in page(long)
     assert "Interruptions by day" not in page(long)
+
+
+def test_figures_of_nothing_are_in_words() -> None:
+    """No `0 of 0`, no `1 jobs`."""
+    nothing = page(made.empty())
+    assert "no jobs are known" in nothing
+    assert "nothing to handle" in nothing
+    assert "0 of 0" not in nothing
+    one = page(replace(made.report(), jobs=1, runs=1))
+    assert "in 1 job of 1 run<" in one
+
+
+def test_what_is_not_over_is_told_apart_and_nodes_have_a_next_step() -> None:
+    """A share is of what is over; a name alone is no verdict."""
+    told = page(made.report())
+    assert "38 of 40" in told
+    assert "95.0%, 1 not over yet" in told
+    assert "gpu017, gpu044. `supervise nodes` weighs each node against chance." in told
