@@ -68,8 +68,13 @@ def resolve(given: Iterable[Given]) -> Resolved:
     complaints: list[str] = []
     for item in given:
         try:
-            values[item.name] = _converted(item)
-            origin[item.name] = item.source
+            value = _converted(item)
+            if item.name in _TABLES and item.name in values:
+                # Each source changes what it names: one row of a user must not undo the site's others.
+                values[item.name] = policy_table.merged(values[item.name], value)
+                origin[item.name] += f", {item.source}"
+            else:
+                values[item.name], origin[item.name] = value, item.source
         except _Complaint as exc:
             complaints.append(f"{item.typed}: {exc}")
     if complaints:

@@ -46,6 +46,7 @@ class Ahead(click.ParamType[float]):
 
 
 def _next(clock: dt.time) -> float:
-    now = dt.datetime.now().astimezone()
-    then = now.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
-    return (then if then > now else then + dt.timedelta(days=1)).timestamp()
+    now = dt.datetime.fromtimestamp(time.time()).astimezone()
+    # Each day's hour by the zone's rules of that day: a night in which the clocks change lies between.
+    days = (dt.datetime.combine(now.date() + dt.timedelta(days=days), clock).astimezone() for days in (0, 1))
+    return next(then for then in days if then > now or then.date() > now.date()).timestamp()

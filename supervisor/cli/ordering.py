@@ -13,7 +13,7 @@ from supervisor.cli.answer import json_answer
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.found_run import found_run
 from supervisor.errors import UsageError
-from supervisor.ledger.orders import write_order
+from supervisor.ledger.orders import FOLDER, withdraw_order, write_order
 from supervisor.ledger.site.walk import user_name
 from supervisor.model.order import Answer, PersonOrder, refused
 from supervisor.report.view import FINISHED, RunView, read_view
@@ -21,6 +21,8 @@ from supervisor.report.words import duration
 
 _WAIT_S: Final = 15.0
 _LOOK_S: Final = 0.25
+_DEAD_S: Final = 600.0
+"""A supervisor that is killed is followed by another within seconds."""
 
 Make = Callable[[str, float, str], PersonOrder]
 """The order from its id, the time and the user."""
@@ -77,5 +79,21 @@ def _answered(view: RunView, make: Make) -> Answer:
         if status is not None and order.id in status.answers:
             return status.answers[order.id]
     silent = read_view(view.folder).silent_s(time.time())
+    if silent and silent > _DEAD_S:
+        return _withdrawn(view, order, silent)
     why = f"its supervisor has been silent for {duration(silent)}" if silent else "its supervisor has not answered"
     return refused(f"no answer within {_WAIT_S:.0f} s: {why}; the order stays and is carried out when it looks")
+
+
+def _withdrawn(view: RunView, order: PersonOrder, silent: float) -> Answer:
+    """Nobody looks any more. An order that stayed would meet a job of the run that begins days later."""
+    try:
+        withdraw_order(view.folder, order.id)
+    except OSError as exc:
+        return refused(
+            f"the order could not be taken back ({exc.strerror}): remove {view.folder / FOLDER / order.id}.json"
+        )
+    return refused(
+        f"its supervisor has been silent for {duration(silent)}: the order is taken back; squeue tells whether job "
+        f"{view.job_id} lives, scancel {view.job_id} ends it"
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from supervisor.cli.known_runs import known_runs
+from supervisor.core import policy_table
 from supervisor.core.shadow import Decided, decisions
 from supervisor.errors import PayloadRefused
 from supervisor.ledger.event_log import read_events
@@ -106,4 +107,7 @@ def _decisions(view: RunView, other: Settings) -> Iterator[Decided]:
 
 
 def _changed(settings: Settings, other: Resolved) -> Settings:
-    return msgspec.structs.replace(settings, **{name: getattr(other.settings, name) for name in other.origin})
+    changes = {name: getattr(other.settings, name) for name in other.origin}
+    if "policy" in changes:
+        changes["policy"] = policy_table.merged(settings.policy, changes["policy"])
+    return msgspec.structs.replace(settings, **changes)

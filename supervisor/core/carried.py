@@ -7,6 +7,21 @@ from supervisor.model.ids import NodeName
 from supervisor.model.records import IncidentRecord
 
 
+class Halt(Fact, frozen=True, kw_only=True):
+    """A person's wish that the run ends. As long as it stands nothing is started any more."""
+
+    by: str
+    why: str = ""
+    is_now: bool = False
+    """Carried out; before that the running attempt goes on."""
+    until: float | None = None
+    """At the latest then."""
+    waits_for_checkpoint: bool = False
+    known_step: int | None = None
+    """Step of the newest checkpoint when it was asked for a newer one; -1: there was none; None: not known yet."""
+    looked_at: float | None = None
+
+
 class Carried(Fact, frozen=True, kw_only=True):
     """Budgets are counted over the whole run."""
 
@@ -34,8 +49,10 @@ class Carried(Fact, frozen=True, kw_only=True):
     kill_failed: tuple[NodeName, ...] = ()
     """Nodes that Slurm drained after one of our stops, because something there could not be killed."""
     distrusted: tuple[str, ...] = ()
-    """Checkpoints that an attempt could not begin with, though they look whole."""
+    """Checkpoints that an attempt could not begin with, though they look whole; until a new step is made."""
     skip: tuple[str, ...] = ()
     """What the program is asked to leave out, the newest last: files, or `step N`."""
+    halt: Halt | None = None
+    """A person's, which the job before did not live to carry out, or which Slurm starts again in spite of it."""
     open_incident: IncidentRecord | None = None
     """The interruption that the new job recovers from; it is closed when the furthest step is reached again."""

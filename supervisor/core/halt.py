@@ -5,19 +5,24 @@ from typing import Final
 import msgspec
 
 from supervisor.core import halted, handover, recover
+from supervisor.core.carried import Halt
+from supervisor.core.deadlines import leaving_s
 from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen
-from supervisor.core.instructions import AskSave, ChooseCheckpoint
-from supervisor.core.state import Halt, Stage
+from supervisor.core.instructions import AskSave, ChooseCheckpoint, StopAttempt
+from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.model.order import Answer, PersonOrder, refused
 
 _LOOK_S: Final = 10.0
 """Between two looks for the checkpoint that is waited for."""
+_BEGUN: Final = "the run is being halted"
 
 
 def ordered(turn: Turn, order: PersonOrder) -> Answer:
     """Halt the run, or note when; the answer for the person."""
+    if turn.state.halt is not None and turn.state.halt.is_now:
+        return Answer(text=_BEGUN)
     waits = not order.is_now
     if waits and not turn.settings.checkpoint and order.until is None:
         return refused("no checkpoints are known (--checkpoint); halt the run with --now, or --before TIME")
@@ -30,9 +35,12 @@ def ordered(turn: Turn, order: PersonOrder) -> Answer:
             waits_for_checkpoint=waits and bool(turn.settings.checkpoint),
         )
     )
+    if turn.state.stage is Stage.ENDING and waits:
+        handover.take_back(turn)
+        return Answer(text="the job is being ended already: its script has its time, and nothing is started after it")
     if order.is_now or turn.state.stage is not Stage.RUNNING:
         begin(turn)
-        return Answer(text="the run is being halted")
+        return Answer(text=_BEGUN)
     look(turn)
     return Answer(text=f"the run is halted {_when(turn, order)}; supervise resume takes that back")
 
@@ -64,6 +72,7 @@ def begin(turn: Turn) -> None:
             halted.keep(turn)
         case Stage.ENDING:
             handover.take_back(turn)
+            _stop_ending(turn)
         case _:
             # Being diagnosed or submitted: the decision, or the answer of Slurm, finds the halt.
             pass
@@ -71,14 +80,16 @@ def begin(turn: Turn) -> None:
 
 def look(turn: Turn) -> None:
     """Time passes: the hour has come, or it is time for another look for the checkpoint."""
-    halt = turn.state.halt
-    if halt is None or turn.state.stage is not Stage.RUNNING:
+    halt, stage = turn.state.halt, turn.state.stage
+    if halt is None or stage not in {Stage.RUNNING, Stage.ENDING}:
         return
-    if halt.is_now or (halt.until is not None and turn.at >= halt.until):
+    is_due = halt.until is not None and turn.at >= halt.until
+    if halt.is_now or is_due:
         begin(turn)
-    elif halt.waits_for_checkpoint and (halt.looked_at is None or turn.at - halt.looked_at >= _LOOK_S):
+    elif stage is Stage.RUNNING and halt.waits_for_checkpoint and turn.at - (halt.looked_at or 0.0) >= _LOOK_S:
         turn.set(halt=msgspec.structs.replace(halt, looked_at=turn.at))
-        turn.do(ChooseCheckpoint(attempt=turn.state.next_attempt, avoid=turn.state.behind.distrusted))
+        # By the number of the attempt that saves: what the next one resumes from is another question, and asked later.
+        turn.do(ChooseCheckpoint(attempt=turn.attempt.number, avoid=turn.state.behind.distrusted))
 
 
 def chosen(turn: Turn, event: CheckpointChosen) -> None:
@@ -87,13 +98,26 @@ def chosen(turn: Turn, event: CheckpointChosen) -> None:
     is_asked = halt is not None and halt.waits_for_checkpoint and not halt.is_now
     if halt is None or not is_asked or turn.state.stage is not Stage.RUNNING or not event.choice.is_trustworthy:
         return
+    if event.attempt != turn.attempt.number:
+        return
     step = event.choice.chosen.step if event.choice.chosen else -1
-    if halt.known_step is None:
-        turn.set(halt=msgspec.structs.replace(halt, known_step=step))
-        turn.do(AskSave(attempt=turn.attempt.number))
-    elif step > halt.known_step:
+    if halt.known_step is not None and step > halt.known_step:
         turn.say(f"the checkpoint of step {step} is whole: halting")
         begin(turn)
+        return
+    if halt.known_step is None:
+        turn.set(halt=msgspec.structs.replace(halt, known_step=step))
+    # At each look: an agent or the broker may have been away, and a supervisor may have died with the question.
+    turn.do(AskSave(attempt=turn.attempt.number))
+
+
+def _stop_ending(turn: Turn) -> None:
+    """Slurm may let a job run after a SIGTERM, and its script for as long as it likes."""
+    attempt = turn.state.attempt
+    if attempt is not None and attempt.is_live and attempt.is_started and not attempt.is_stopping:
+        turn.change_attempt(is_stopping=True)
+        turn.set(deadline=turn.at + leaving_s(turn.settings))
+        turn.do(StopAttempt(attempt=attempt.number, nodes=attempt.nodes))
 
 
 def _when(turn: Turn, order: PersonOrder) -> str:

@@ -1,7 +1,7 @@
 """A run that a person halts: the words for it and its record. It is planned, and costs no budget."""
 
 from supervisor.core import incident
-from supervisor.core.state import Halt
+from supervisor.core.carried import Halt
 from supervisor.core.turn import Turn
 from supervisor.model.verdict import Class, Retry, Verdict
 

@@ -192,9 +192,10 @@ def _open_for_bad_nodes(turn: Turn) -> None:
 
 
 def _submitted_too_late(turn: Turn, event: Submitted) -> None:
-    """The answer comes after the end. A run that a person cancelled has no successor."""
-    term, last = turn.state.term, turn.state.finish
-    is_over = term is not None and last is not None and not last.handed_over
+    """The answer comes after the end. A run that a person cancelled or halted has no successor."""
+    last = turn.state.finish
+    is_ended = turn.state.term is not None or turn.state.halt is not None
+    is_over = is_ended and last is not None and not last.handed_over
     is_unwanted = is_over and is_successor_unwanted(turn.state)
     if event.job_id is not None and event.job_id != turn.state.submitted and is_unwanted:
         turn.set(submitted=event.job_id, unwanted=event.job_id)

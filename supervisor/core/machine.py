@@ -95,7 +95,10 @@ def _run_started(turn: Turn, event: RunStarted) -> None:
         walltime_at=event.walltime_at,
         preempt_mode=event.preempt_mode,
         is_first_job=event.carried is None,
-        behind=msgspec.structs.replace(behind, open_incident=None),
+        halt=behind.halt,
+        # The last order may have been carried out by a job that did not live to take it away.
+        answers=turn.state.answers,
+        behind=msgspec.structs.replace(behind, open_incident=None, halt=None),
         stage=Stage.PREPARING,
     )
     if event.carried is None:

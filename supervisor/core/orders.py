@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from supervisor.core import halt
+from supervisor.core import halt, recover, watch
 from supervisor.core.events import Ordered
 from supervisor.core.instructions import PutAway
 from supervisor.core.launch import note_unfit
@@ -12,8 +12,8 @@ from supervisor.core.wording import names
 from supervisor.model.ids import NodeName
 from supervisor.model.order import Answer, PersonOrder, refused
 
-_KEPT: Final = 8
-"""Answers; a person waits seconds for one."""
+_KEPT: Final = 32
+"""Answers: more than orders that are read in one look, since one whose file cannot be taken away is read again."""
 _BY_PERSON: Final = "excluded by "
 
 
@@ -50,6 +50,16 @@ def _mode(turn: Turn, order: PersonOrder) -> Answer:
     turn.change_behind(mode=order.mode)
     if order.mode == "observe":
         return Answer(text="mode observe: nothing is stopped, restarted or submitted from now on")
+    return _act(turn)
+
+
+def _act(turn: Turn) -> Answer:
+    """What was only recorded of the present attempt counts from now on: it may hang, and nobody tells that twice."""
+    attempt = turn.attempt
+    turn.change_attempt(is_observed=False)
+    if attempt.is_observed and attempt.failed_at is not None:
+        recover.interrupted(turn, evidence_at=attempt.failed_at, lost=watch.lost_of_attempt(turn))
+        return Answer(text="mode act: the present attempt has failed already, which is acted upon now")
     return Answer(text="mode act: the next interruption is acted upon")
 
 
@@ -76,4 +86,5 @@ def _unexclude(turn: Turn, order: PersonOrder) -> Answer:
 
 def _may_come_back(turn: Turn, node: NodeName) -> bool:
     state = turn.state
-    return node in state.held and node not in state.trouble and node not in state.unkillable
+    stays_out = {*state.trouble, *state.unkillable, *state.shrinking}
+    return node in state.held and node not in stays_out

@@ -6,7 +6,7 @@ also takes back a successor that was submitted just before.
 
 from typing import Final
 
-from supervisor.core import handover, planned_record
+from supervisor.core import halted, handover, planned_record
 from supervisor.core.cause import (
     POSITIVE,
     SIGTERM,
@@ -214,7 +214,8 @@ def _look_for_progress(turn: Turn) -> None:
 
 
 def _choose_order(turn: Turn) -> ChooseCheckpoint:
-    return ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=turn.state.behind.checkpoint_step)
+    behind = turn.state.behind
+    return ChooseCheckpoint(attempt=turn.state.next_attempt, known_step=behind.checkpoint_step, avoid=behind.distrusted)
 
 
 def _goes_on(turn: Turn) -> bool:
@@ -267,7 +268,8 @@ def _submit_later(turn: Turn, event: Submitted) -> None:
 def _finish(turn: Turn) -> None:
     cause = turn.term.cause
     goes_on = turn.state.submitted is not None or cause == "requeue"
-    words = WORDS[cause]
+    halt = turn.state.halt
+    words = halted.words(halt) if halt is not None and halt.is_now else WORDS[cause]
     if turn.state.submitted is not None:
         words += f"; job {turn.state.submitted} goes on with the run"
     planned_record.keep(turn, cause, words, goes_on=goes_on)

@@ -72,15 +72,17 @@ def _decided(verdict: Verdict, state: State, settings: Settings, at: float) -> D
     why = _reason_to_stop(verdict, state, settings, at)
     if why:
         return Decision(action="stop", text=f"stopped: {why}")
-    placement = place(state, settings)
-    decision = _resubmission(state) if placement is None else _relaunch(verdict, state, settings, placement)
+    wait_s = row(verdict, settings.policy).pause(state.behind.restarts_by.get(verdict.cause, 0))
+    is_too_late = bool(wait_s) and state.walltime_at is not None and at + wait_s >= state.walltime_at
+    # A pause that the job does not live through would keep its nodes for nothing.
+    placement = None if is_too_late else place(state, settings)
+    decision = _resubmission(state) if placement is None else _relaunch(state, placement, wait_s)
     skip = verdict.skip if verdict.retry is Retry.SKIP else ""
     return msgspec.structs.replace(decision, skip=skip, distrust=_distrusted(verdict, state, settings))
 
 
-def _relaunch(verdict: Verdict, state: State, settings: Settings, placement: Placement) -> Decision:
+def _relaunch(state: State, placement: Placement, wait_s: float) -> Decision:
     drop = leaving(state)
-    wait_s = row(verdict, settings.policy).pause(state.behind.restarts_by.get(verdict.cause, 0))
     text = planned_action(placement.how, nodes=placement.nodes, drop=drop, wait_s=wait_s)
     return Decision(
         action=placement.how, nodes=placement.nodes, drop=drop, exclude=excluded(state), wait_s=wait_s, text=text
@@ -110,15 +112,20 @@ def _not_retryable(verdict: Verdict, state: State, settings: Settings, _at: floa
             return ""
         case Retry.YES | Retry.ONCE:
             return ""
-        case Retry.SKIP if settings.skip_data and verdict.skip:
-            # The rule of equal failures stops a program that does not leave it out.
-            return ""
         case Retry.SKIP:
-            return "the data must be repaired or left out before a rerun can help"
+            return _not_left_out(verdict, state, settings)
         case Retry.NEVER:
             return "a person ended it"
         case Retry.NO:
             return "a rerun without a change would fail the same way"
+
+
+def _not_left_out(verdict: Verdict, state: State, settings: Settings) -> str:
+    if not settings.skip_data or not verdict.skip:
+        return "the data must be repaired or left out before a rerun can help"
+    if verdict.skip in state.behind.skip:
+        return f"the program was asked to leave out {verdict.skip}, and has met it again"
+    return ""
 
 
 def _has_got_somewhere(state: State) -> bool:

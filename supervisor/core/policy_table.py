@@ -107,6 +107,12 @@ def as_text(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return " ".join(f"{name}.{field}={_written(value)}" for name, row in rows.items() for field, value in row.items())
 
 
+def merged(weaker: str, stronger: str) -> str:
+    """Both changes as one line; where both set the same field of a row, the stronger one counts."""
+    fields = dict(word.split("=", 1) for word in f"{weaker} {stronger}".split())
+    return " ".join(f"{place}={value}" for place, value in fields.items())
+
+
 def named(changes: str) -> Iterator[str]:
     """The classes and causes that the changes name."""
     return (name for name in parse(changes) if name != DEFAULT)

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from supervisor.core import incident
 from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen
 from supervisor.core.instructions import ChooseCheckpoint
@@ -59,6 +60,8 @@ def chosen(turn: Turn, event: CheckpointChosen) -> None:
     why = _distrust(turn, event.choice)
     if not why:
         _accept(turn, event.choice)
+    elif _is_none_left(turn, event.choice):
+        _stop(turn, "no checkpoint is left that can be loaded; mend or remove the newest, and submit again")
     elif not _has_past(turn):
         # The script would decide by itself without us, too.
         turn.say(f"the checkpoints cannot be read ({why}): the script starts as it would without supervise")
@@ -76,6 +79,9 @@ def _accept(turn: Turn, choice: Choice) -> None:
     if known is None or choice.chosen.step > known:
         changes = {"restarts_without_progress": 0} if turn.state.behind.attempts else {}
         turn.change_behind(checkpoint_step=choice.chosen.step, **changes)
+    elif turn.state.behind.distrusted and choice.chosen.step < known:
+        # Behind a checkpoint that could not be loaded: what is written from here on is progress.
+        turn.change_behind(checkpoint_step=choice.chosen.step)
 
 
 def _distrust(turn: Turn, choice: Choice) -> str:
@@ -87,6 +93,13 @@ def _distrust(turn: Turn, choice: Choice) -> str:
     return ""
 
 
+def _is_none_left(turn: Turn, choice: Choice) -> bool:
+    """The store answers, and all it has is what an attempt could not begin with: waiting brings no other."""
+    if not choice.is_trustworthy or choice.chosen is not None:
+        return False
+    return any(one.path in turn.state.behind.distrusted for one in choice.passed_over)
+
+
 def _has_past(turn: Turn) -> bool:
     behind = turn.state.behind
     return behind.attempts > 0 or behind.checkpoint_step is not None
@@ -96,8 +109,15 @@ def _choose_later(turn: Turn, why: str) -> None:
     tries = turn.state.choice_tries
     if tries >= len(_PAUSES_S):
         turn.set(choice_tries=0)
-        finish(turn, words=f"stopped: the checkpoints cannot be read ({why}); never from the beginning unasked")
+        _stop(turn, f"the checkpoints cannot be read ({why})")
         return
     pause = _PAUSES_S[tries]
     turn.say(f"the checkpoints cannot be read ({why}); looking again in {pause:.0f} s")
     turn.set(choice_tries=tries + 1, choose_at=turn.at + pause)
+
+
+def _stop(turn: Turn, why: str) -> None:
+    words = f"stopped: {why}; never from the beginning unasked"
+    if turn.state.incident is not None and not turn.incident.record.is_closed:
+        incident.acted(turn, action="stop", text=words)
+    finish(turn, words=words)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Literal
 
-from supervisor.core.carried import Carried
+from supervisor.core.carried import Carried, Halt
 from supervisor.core.events import NodesChecked
 from supervisor.core.instructions import Finish
 from supervisor.model.base import Fact
@@ -106,21 +106,6 @@ class Check(Fact, frozen=True, kw_only=True):
     nodes: tuple[NodeName, ...]
     answer: NodesChecked | None = None
     repeats: int = 0
-
-
-class Halt(Fact, frozen=True, kw_only=True):
-    """A person's wish that the run ends. As long as it stands nothing is started any more."""
-
-    by: str
-    why: str = ""
-    is_now: bool = False
-    """Carried out; before that the running attempt goes on."""
-    until: float | None = None
-    """At the latest then."""
-    waits_for_checkpoint: bool = False
-    known_step: int | None = None
-    """Step of the newest checkpoint when it was asked for a newer one; -1: there was none; None: not known yet."""
-    looked_at: float | None = None
 
 
 class Incident(Fact, frozen=True, kw_only=True):

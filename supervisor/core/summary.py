@@ -1,14 +1,20 @@
 """What others need of the state: the counts for the next job, and the picture for `status`."""
 
+from typing import Final
+
 import msgspec
 
 from supervisor.core.accounting import booked, requested
-from supervisor.core.carried import Carried
+from supervisor.core.carried import Carried, Halt
 from supervisor.core.cut_off import interruption
 from supervisor.core.policy import excluded
 from supervisor.core.state import Stage, State
 from supervisor.model.base import Fact
 from supervisor.model.ids import AttemptNo, JobId, NodeName
+from supervisor.model.verdict import CANCELS
+
+_FINAL: Final = CANCELS | {"walltime"}
+"""Ends after which Slurm does not start a job again by itself."""
 
 
 class Summary(Fact, frozen=True, kw_only=True):
@@ -57,5 +63,15 @@ def carried(state: State, at: float) -> Carried:
         incidents=missing.incident if missing else state.behind.incidents,
         requested_node_seconds=requested(state, at),
         excluded=excluded(state),
+        halt=_unfinished_halt(state),
         open_incident=missing or (incident.record if is_open and incident else None),
     )
+
+
+def _unfinished_halt(state: State) -> Halt | None:
+    """One that the job did not live to carry out, or that Slurm's own restart of the job would undo.
+
+    A job that begins after the others' ends was begun by a person, who wants the run to go on.
+    """
+    is_ended = state.term is None or state.term.cause in _FINAL
+    return None if state.stage is Stage.FINISHED and is_ended else state.halt

@@ -122,7 +122,8 @@ def _progressed(turn: Turn, step: int) -> None:
     turn.change_attempt(step=step, ranks_at=turn.attempt.ranks_at or turn.at, failed_at=None)
     furthest = turn.state.behind.furthest_step
     if furthest is None or step > furthest:
-        turn.change_behind(furthest_step=step, restarts_without_progress=0)
+        # On new ground a checkpoint that could not be loaded has been written anew, or is not the newest any more.
+        turn.change_behind(furthest_step=step, restarts_without_progress=0, distrusted=())
     if _is_recovery(turn):
         incident.stepped(turn, step)
     else:

@@ -111,6 +111,31 @@ def test_a_silent_supervisor_is_told(run: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(read_orders(run)) == 1
 
 
+def test_an_order_that_nobody_will_read_is_taken_back(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job died with its supervisor: days later it would halt whoever goes on with the run."""
+    monkeypatch.setattr(ordering, "_WAIT_S", 0.3)
+    (run / "status.json").write_bytes(encode(makers.status(updated_at=time.time() - 7200)))
+    done = _type("halt", "--now", str(run))
+    assert done.exit_code == 1
+    assert "has been silent for 2 h" in done.stderr
+    assert "the order is taken back" in done.stderr
+    assert read_orders(run) == []
+
+
+def test_an_order_that_cannot_be_taken_back_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its file, for a person to remove."""
+
+    def fails(folder: Path, number: str) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(ordering, "_WAIT_S", 0.3)
+    monkeypatch.setattr(ordering, "withdraw_order", fails)
+    (run / "status.json").write_bytes(encode(makers.status(updated_at=time.time() - 7200)))
+    done = _type("halt", "--now", str(run))
+    assert "Read-only file system" in done.stderr
+    assert str(run / "orders") in done.stderr
+
+
 @pytest.mark.parametrize(
     ("stage", "successor", "told"),
     [("finished", "", "the run is over"), ("finished", "99", "scancel 99"), ("", "", "has not begun")],

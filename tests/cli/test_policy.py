@@ -168,3 +168,6 @@ def test_only_what_the_file_sets_is_changed(work: Path, history: Path) -> None:
     other = resolve([Given("max_restarts", 3, "x", "x")])
     changed = policy_shadow._changed(Settings(mode="observe", spares=2), other)
     assert changed == Settings(mode="observe", spares=2, max_restarts=3)
+    rows = resolve([Given("policy", "segfault.budget=1", "x", "x")])
+    own = Settings(policy="network.budget=9 segfault.budget=4")
+    assert policy_shadow._changed(own, rows).policy == "network.budget=9 segfault.budget=1"

@@ -35,6 +35,15 @@ def test_without_any_source_the_defaults_hold(site: Path, tmp_path: Path) -> Non
     assert resolved.origin == {}
 
 
+def test_rows_of_the_policy_come_together_from_all_sources(site: Path, tmp_path: Path) -> None:
+    """A row that a user changes must not undo the site's others; of the same field the later source wins."""
+    site.write_text("[policy.network]\nbudget = 4\nwait_s = 1.0\n[policy.segfault]\nbudget = 2\n")
+    env = {"HOME": str(tmp_path), "SUPERVISE_POLICY": "network.budget=6 default.wait_s=3"}
+    resolved = resolve([*from_files(env), *from_environment(env)])
+    assert resolved.settings.policy == "network.budget=6 network.wait_s=1.0 segfault.budget=2 default.wait_s=3"
+    assert resolved.origin["policy"] == f"{site}, SUPERVISE_POLICY"
+
+
 def test_later_sources_win_and_are_named(site: Path, tmp_path: Path) -> None:
     """Site, user, environment, script, command line, in this order."""
     site.write_text('spares = 1\nmode = "observe"\nmax_restarts = 1\nlog_lines = 1\nlease_s = 1\n')

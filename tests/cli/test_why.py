@@ -264,7 +264,12 @@ def test_an_answer_for_a_ticket_holds_no_secret(base: Path, arguments: tuple[str
     verdict = msgspec.structs.replace(record.verdict, summary="no answer to token=abcd1234", evidence=(said,))
     record = msgspec.structs.replace(record, verdict=verdict, action_text="see https://me:hunter2@x.example")
     run = makers.run_file(created_at=time.time() - 600)
-    makers.make(base / "llama-abc12", record, run=run, status=makers.status(updated_at=time.time(), stage="finished", exit_code=1))
+    makers.make(
+        base / "llama-abc12",
+        record,
+        run=run,
+        status=makers.status(updated_at=time.time(), stage="finished", exit_code=1),
+    )
     whole = _run(why.command, *arguments, "17").stdout
     assert all(secret in whole for secret in ("swordfish", "abcd1234", "hunter2"))
     for command, name in ((why.command, ("17",)), (report.command, ())):

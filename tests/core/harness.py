@@ -327,7 +327,10 @@ class World:
     def _choice(self, order: ChooseCheckpoint) -> Choice:
         best = self.choice.chosen
         is_avoided = best is not None and best.path in order.avoid
-        return Choice(chosen=None, why="none is whole") if is_avoided else self.choice
+        if best is None or not is_avoided:
+            return self.choice
+        refused = msgspec.structs.replace(best, verdict="corrupt", why="an attempt could not begin with it")
+        return Choice(chosen=None, passed_over=(refused,), why="none is whole")
 
     def _slurm_answered(self, order: Submit | Requeue | Shrink) -> Event:
         match order:

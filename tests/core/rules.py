@@ -18,6 +18,7 @@ from supervisor.core.instructions import (
     Submit,
 )
 from supervisor.core.policy_table import Rule, table
+from supervisor.model.ids import NodeName
 from supervisor.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def check_rules(world: "World", order: Instruction) -> None:
         lost = {name for name in world.state.unfit if name in world.state.trouble}
         assert _mode(world) == "observe" or not set(order.nodes) & lost, "a lost node is used"
         if not world.state.may_start_anyway and _mode(world) == "act":
-            assert not set(order.nodes) & set(world.state.unfit), "an unfit node is used"
+            assert not set(order.nodes) & _unfit(world, order), "an unfit node is used"
         assert set(order.nodes) | set(order.hidden) == set(world.state.held)
         assert order.resume_from not in world.state.behind.distrusted, "a checkpoint that could not be loaded is used"
         assert world.state.not_before is None or world.at >= world.state.not_before, "started within the pause"
@@ -53,6 +54,13 @@ def check_rules(world: "World", order: Instruction) -> None:
         causes = {"walltime", "preemption", "node_failure"}
         assert world.state.term.cause in causes, "submitted without a positive cause"
     _check_budgets(world.state.behind, world.settings)
+
+
+def _unfit(world: "World", order: LaunchAttempt) -> set[NodeName]:
+    """A node that a person excludes while an attempt begins stays in that one, though its order is given again."""
+    is_again = any(each.attempt == order.attempt for each in world.launches)
+    by_person = {name for name, why in world.state.unfit.items() if why.startswith("excluded by ")}
+    return set(world.state.unfit) - (by_person if is_again else set())
 
 
 def _mode(world: "World") -> str:

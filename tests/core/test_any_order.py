@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor.core.events import RankFailed, Stalled, Stopped
-from supervisor.core.instructions import Instruction, Submit
+from supervisor.core.instructions import Finish, Instruction, Submit
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Snapshot
 from supervisor.core.state import Stage
+from supervisor.core.summary import carried
 from supervisor.model.facts import JobFacts
 from supervisor.model.ids import AttemptNo, JobId
 from supervisor.model.verdict import Class, Retry, Verdict
@@ -229,6 +230,25 @@ def test_a_cancel_is_final(story: list[str], options: Settings, spares: int) -> 
     assert is_over or not world.finish.handed_over or world.state.rung == "requeue"
     # Only the first SIGTERM is a question to Slurm, and its answer may have been lost in the story.
     assert "cancel" in story or world.state.submitted is None
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_STORY, _SETTINGS, st.integers(0, 2))
+def test_a_halt_is_final(story: list[str], options: Settings, spares: int) -> None:
+    """After a person's halt, at whatever moment, the job ends, with no launch, no successor, and no start by Slurm."""
+    world = _play(story, options, spares)
+    if world.given(Finish):
+        return
+    before = len(world.launches), _submissions(world)
+    world.order("halt", is_now=True)
+    world.run(900)
+    assert (len(world.launches), _submissions(world)) == before
+    assert world.state.stage is Stage.FINISHED
+    assert world.state.submitted is None
+    if world.finish is not None and world.finish.handed_over:
+        again = World(carried=carried(world.state, world.at), settings=options).begin().run(30)
+        assert again.launches == []
+        assert again.state.stage is Stage.FINISHED
 
 
 @given(st.lists(st.sampled_from(sorted(_ACTIONS)), max_size=12), _SETTINGS)

@@ -2,8 +2,11 @@
 
 import pytest
 
+from supervisor.core.events import Ordered
 from supervisor.core.instructions import AskSave, CancelJob, ChooseCheckpoint, Finish, PutAway, StopAttempt, Submit
 from supervisor.core.state import Stage
+from supervisor.core.summary import carried
+from supervisor.model.order import PersonOrder
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
 from tests.core.facts import crash, node, nodes, whole
@@ -38,7 +41,7 @@ def test_halt_waits_for_a_newer_checkpoint() -> None:
     assert "after its next checkpoint" in world.order("halt")
     world.run(60)
     assert not world.given(Finish)
-    assert [order.attempt for order in world.given(AskSave)] == [1]
+    assert {order.attempt for order in world.given(AskSave)} == {1}
     world.choice = whole(6)
     world.run(30)
     assert world.finish is not None
@@ -171,13 +174,23 @@ def test_an_order_is_carried_out_once() -> None:
     said = world.said
     (done,) = world.given(PutAway)
     world.restart()
-    from supervisor.core.events import Ordered
-    from supervisor.model.order import PersonOrder
-
     again = PersonOrder(id=done.order, at=world.at, by="alice", what="exclude", nodes=nodes(3))
     world.send(Ordered(at=world.at, order=again))
     assert world.said == said
     assert len(world.given(PutAway)) == 2
+
+
+def test_an_order_is_carried_out_once_over_all_jobs() -> None:
+    """The job that carried it out died before its file was gone; the person has ordered otherwise since."""
+    world = _running()
+    world.order("mode", mode="observe")
+    (done,) = world.given(PutAway)
+    world.order("mode", mode="act")
+    later = World(state=world.state, carried=carried(world.state, world.at)).start()
+    again = PersonOrder(id=done.order, at=world.at, by="alice", what="mode", mode="observe")
+    later.send(Ordered(at=later.at, order=again))
+    assert later.state.behind.mode == "act"
+    assert later.given(PutAway) == [done]
 
 
 def test_excluded_nodes_are_not_used_again() -> None:

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from supervisor.core.instructions import Submit
 from supervisor.core.policy_table import Rule, as_text, parse, table
+from supervisor.core.summary import carried
 from supervisor.diagnose.taxonomy import causes
 from supervisor.model.verdict import Class, Retry, Verdict
 from supervisor.settings import Settings
@@ -128,6 +130,31 @@ def test_a_pause_ends_with_the_job() -> None:
     assert world.finish is not None
 
 
+def test_a_pause_that_the_job_does_not_live_through_is_spent_in_the_queue() -> None:
+    """Nodes that wait for a restart which the time limit forbids serve nobody; the restart is counted once."""
+    world = World(settings=Settings(policy="data_source_throttled.wait_s=600"), walltime_s=900).start()
+    world.run(400)
+    world.verdict = _failure("data_source_throttled")
+    world.ranks().progress(1).exit(1)
+    world.run(60)
+    assert len(world.given(Submit)) == 1
+    assert world.finish is not None
+    assert world.finish.handed_over
+    later = World(carried=carried(world.state, world.at)).start()
+    assert later.state.behind.restarts == 1
+
+
+def test_data_that_are_met_again_although_they_were_to_be_left_out_end_the_run() -> None:
+    """Also where the program got further in between, in another order say: it does not heed SUPERVISE_SKIP."""
+    world = World(settings=Settings(skip_data=True, max_lost_share=1)).start()
+    for step in (5, 50):
+        _again(
+            world, _failure("corrupt_shard", retry=Retry.SKIP, skip="/data/17.tar", fingerprint=f"at {step}"), step=step
+        )
+    assert len(world.launches) == 2
+    assert "was asked to leave out /data/17.tar, and has met it again" in world.said
+
+
 def test_a_checkpoint_that_could_not_be_loaded_is_not_used_again() -> None:
     """It looks whole, and the program says that it is not: the one before it is next."""
     world = World(settings=Settings(checkpoint="/ck"), choice=whole(7)).start()
@@ -162,7 +189,7 @@ def test_data_are_left_out_where_the_program_can(*, is_asked: bool) -> None:
         assert world.launches[1].skip == ("/data/17.tar",)
         world.exit(1)
         world.run(30)
-        assert "the same failure as before" in world.said
+        assert "has met it again" in world.said
     else:
         assert "the data must be repaired" in world.said
 

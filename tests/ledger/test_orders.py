@@ -1,12 +1,27 @@
 """Orders in the run folder: written whole, read by the supervisor only if they are its owner's."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
 
-from supervisor.ledger.orders import FOLDER, read_orders, remove_order, write_order
+from supervisor.ledger.orders import FOLDER, read_orders, remove_order, withdraw_order, write_order
+from supervisor.model.ids import NodeName
 from supervisor.model.order import PersonOrder
+
+
+@pytest.fixture
+def others_run() -> Iterator[Path]:
+    """The run folder of somebody else, where that somebody gets to it."""
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        run = Path(place) / "run"
+        run.mkdir(mode=0o700)
+        os.chown(run, 12345, 12345)
+        yield run
 
 
 def _order(number: str = "1-a", at: float = 1.0) -> PersonOrder:
@@ -44,17 +59,54 @@ def test_links_and_odd_files_are_not_followed(tmp_path: Path) -> None:
     write_order(tmp_path, _order())
     (tmp_path / FOLDER / "1-b.json").symlink_to(tmp_path / FOLDER / "1-a.json")
     os.mkfifo(tmp_path / FOLDER / "1-c.json")
-    (tmp_path / FOLDER / "1-d.json").write_bytes(b" " * 100_000)
+    (tmp_path / FOLDER / "1-d.json").write_bytes(b" " * 2_000_000)
     assert [order.id for order in read_orders(tmp_path)] == ["1-a"]
+
+
+def test_an_order_about_all_nodes_of_a_large_cluster_is_read(tmp_path: Path) -> None:
+    """As many as can be ordered at once, with long names; more than can be read is refused when it is given."""
+    names = tuple(NodeName(f"accelerated-rack{number // 64:03d}-node{number:05d}.cluster") for number in range(4096))
+    large = msgspec.structs.replace(_order(), what="exclude", nodes=names)
+    write_order(tmp_path, large)
+    assert read_orders(tmp_path) == [large]
+    with pytest.raises(OSError, match="at most"):
+        write_order(tmp_path, msgspec.structs.replace(large, why="x" * 2_000_000))
+
+
+def test_what_is_no_order_hides_none(tmp_path: Path) -> None:
+    """Files of another version, say, which nobody takes away."""
+    write_order(tmp_path, _order("9-z"))
+    for number in range(40):
+        (tmp_path / FOLDER / f"1-{number:02d}.json").write_bytes(b"{}")
+    assert [order.id for order in read_orders(tmp_path)] == ["9-z"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write everywhere")
+def test_root_writes_nowhere_that_the_owner_could_not(others_run: Path) -> None:
+    """`orders` is a link of the owner's to a folder of root's; root is itself again after that."""
+    secret = others_run.parent / "secret"
+    secret.mkdir(mode=0o755)
+    before = os.geteuid(), os.getegid(), os.getgroups()
+    (others_run / FOLDER).symlink_to(secret)
+    with pytest.raises(PermissionError):
+        write_order(others_run, _order())
+    assert list(secret.iterdir()) == []
+    assert (os.geteuid(), os.getegid(), os.getgroups()) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 def test_a_strangers_order_is_not_heard(tmp_path: Path) -> None:
-    """Where the folder was opened by mistake, the owner of the file is what counts; root's is handed to the owner."""
+    """Where the folder was opened by mistake, the owner of the file is what counts."""
     write_order(tmp_path, _order())
-    stranger = tmp_path / FOLDER / "1-a.json"
-    os.chown(stranger, 12345, 12345)
+    os.chown(tmp_path / FOLDER / "1-a.json", 12345, 12345)
     assert read_orders(tmp_path) == []
-    os.chown(tmp_path, 12345, 12345)
-    write_order(tmp_path, _order("2-b"))
-    assert (tmp_path / FOLDER / "2-b.json").stat().st_uid == 12345
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give orders to runs of others")
+def test_an_order_of_root_is_the_owners(others_run: Path) -> None:
+    """Who could not take it away again otherwise."""
+    write_order(others_run, _order("2-b"))
+    made = others_run / FOLDER, others_run / FOLDER / "2-b.json"
+    assert [(one.stat().st_uid, one.stat().st_gid) for one in made] == [(12345, 12345)] * 2
+    withdraw_order(others_run, "2-b")
+    assert not made[1].exists()

@@ -59,6 +59,14 @@ def test_a_verdict_is_held_against_what_was_done(fault: str, verdict: dict[str, 
     assert all(told in complaint for complaint in found)
 
 
+@pytest.mark.parametrize(("opened", "told"), [([12.0], []), ([], ["node dies"]), ([70.0], ["node dies"])])
+def test_what_must_interrupt_is_noticed(opened: list[float], told: list[str]) -> None:
+    """A node that dies and is in no record was never seen; what only disturbs need not be."""
+    arena = _arena(run=SimpleNamespace(incidents=lambda: [{"opened_at": at} for at in opened]))
+    done = [Done(9.0, _BY_NAME["broker is killed"]), Done(10.0, _BY_NAME["node dies"])]
+    assert list(checks._unnoticed(arena, done)) == [f"nobody noticed: {name}" for name in told]
+
+
 def test_another_result_is_told() -> None:
     """Bit by bit the same as undisturbed, or it is wrong."""
     from pathlib import Path

@@ -13,9 +13,9 @@ from chaos.faults import Done
 
 _BEFORE_S = 1.0
 """The clocks of faults and incidents are the same machine's."""
+_NOTICED_S = 45.0
+"""The longest way to an incident is that of a node that nobody reaches: the lease."""
 _ENDED_S = 90.0
-_CALLS = 40
-"""Slurm calls that an interruption may cost; a takeover counts anew."""
 
 
 def complaints(arena: Arena, done: Sequence[Done], expected: str) -> Iterator[str]:
@@ -23,6 +23,7 @@ def complaints(arena: Arena, done: Sequence[Done], expected: str) -> Iterator[st
     yield from _result(arena, expected)
     yield from _attempts(arena)
     yield from _verdicts(arena, done)
+    yield from _unnoticed(arena, done)
     yield from _leavings(arena)
 
 
@@ -60,6 +61,16 @@ def _verdicts(arena: Arena, done: Sequence[Done]) -> Iterator[str]:
         if verdict["cls"] not in allowed:
             names = ", ".join(one.kind.name for one in near[-3:])
             yield f"incident {record['incident']} is {verdict['cls']}/{verdict['cause']} after: {names or 'nothing'}"
+
+
+def _unnoticed(arena: Arena, done: Sequence[Done]) -> Iterator[str]:
+    """A fault that must interrupt, and that came to a run at rest, has a record that begins soon after it."""
+    opened = [record["opened_at"] for record in arena.run.incidents()]
+    breaks = [one for one in done if one.kind.classes]
+    for before, one in pairwise([None, *breaks]):
+        is_at_rest = before is None or one is None or one.at - before.at > _NOTICED_S
+        if one is not None and is_at_rest and not any(-_BEFORE_S <= at - one.at <= _NOTICED_S for at in opened):
+            yield f"nobody noticed: {one.kind.name}"
 
 
 def _leavings(arena: Arena) -> Iterator[str]:

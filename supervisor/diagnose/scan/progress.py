@@ -17,8 +17,9 @@ _EPOCHS: Final = re.compile(
 )
 """Where the line tells no step."""
 _FRACTION: Final = re.compile(r"(?<![\d./:-])(?P<step>\d{1,12}) ?/ ?\d{1,12}(?![\d./:-])")
-"""`Epoch: [4][1200/5004]`, `811/2920 [====>`: beside words of training a part of a whole is a step of its epoch. Its end
-is not the run's, so the whole is no total."""
+"""`Epoch: [4][1200/5004]`, `811/2920 [====>`: beside words of training a part of a whole is a step of its epoch.
+
+The epoch's end is not the run's, so the whole is no total."""
 _BARE: Final = re.compile(r"^\W{0,4}(?:step|iter(?:ation)?|epoch|batch|time ?step)\W{1,3}\d", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[\d{1,3}:\d\d")
 _SPENT: Final = re.compile(
