@@ -6,6 +6,7 @@ from tests.diagnose.small_data_cases import DATA_CASES
 from tests.diagnose.small_machines import SMALL_MACHINES
 from tests.diagnose.small_network_cases import SMALL_NETWORK_CASES
 from tests.diagnose.small_record_cases import RECORD_CASES
+from tests.diagnose.small_waiting_cases import SMALL_WAITING_CASES
 
 _TRAIN: Final = "[rank{rank}]: 2026-03-01 10:00:{second:02d} step {step} loss 2.1\n"
 _STEPS: Final = "".join(_TRAIN.format(rank=0, second=n, step=100 + n) for n in range(3))
@@ -21,6 +22,7 @@ _BEATS: Final = (
 SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     **SMALL_MACHINES,
     **SMALL_NETWORK_CASES,
+    **SMALL_WAITING_CASES,
     "an Xid on a node of somebody else": (
         "python_exception",
         {

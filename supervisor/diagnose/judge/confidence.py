@@ -19,6 +19,7 @@ from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.choose import family, strength
 from supervisor.diagnose.judge.last_words import COMPLAINT, RAISED
+from supervisor.diagnose.judge.rules.absent import OTHERWISE
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class
 
@@ -40,7 +41,7 @@ _HINT: Final = 0.45
 
 _READ_INTO: Final = frozenset({"python_traceback", RAISED, COMPLAINT})
 """No signature says what these lines mean: rules took it from their words."""
-_IN_WORDS: Final = frozenset({"asked_in_words", "system_in_words"})
+_IN_WORDS: Final = frozenset({"asked_in_words", "system_in_words", OTHERWISE})
 """A single late line that a rule read by its meaning."""
 _MIDWAY: Final = frozenset({"python_exception", "assertion_failed", "type_error", "file_not_found"})
 _DEVICES: Final = ("kernel/", "nvml/", "rdma/")

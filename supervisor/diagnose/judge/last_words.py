@@ -22,6 +22,10 @@ _COMPLAINT: Final = re.compile(
     r"\bwhat\(\): |\b(?:CRITICAL|FATAL)(?: ERROR)?\b[:\] ]|\bE(?:RROR|XCEPTION)\b[:\] ]|\bCaused by: |\bpanicked at |"
     r"\b[Ff]atal error:(?: |$)|\b[Ee]rror ?: |\[ABORT\]|-> Error |^\w{2,30}Error in file |\b[Ee]rror reading \w|"
     r"^Error +(?::|\()|\b(?:FORMAT|PARSE|READ)[ _]ERROR\b|: error \d+ in \w|\bI/O error\b|\b[Rr]ead error\b|"
+    r"\b[Ff]atal error[.(]|^--- !ERROR|\bERROR\(|\bABORT(?:ED)?:|_ABORT\b|\bSEVERE\b|^Error in \"|\bFATAL_ERROR\b|"
+    r"\berr: |\bError message: |^\s*exception: |"
+    r"\b(?i:(?:unknown|unrecogni[sz]ed) (?:option|argument|key-?word|command|parameter|filter|variable)s?)\b|"
+    r"\b[Nn]ot recogni[sz]ed\b|\b[Dd]id not converge\b|\bconvergence problems?\b|"
     r"\b(?:[Ff]ailed to (?:process|parse|read|load|decode)|[Uu]nable to (?:read|find|parse)|[Cc]ould not read) \S"
 )
 _MILD: Final = re.compile(
@@ -31,7 +35,8 @@ _LAUNCHER: Final = re.compile(r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prter
 """A launcher's or the scheduler's line about its tasks: no word of theirs."""
 _WORDS: Final = (
     *("rror", "xception", "ERROR", "EXCEPTION", "FATAL", "CRITICAL", "what()", "Caused by", "panicked"),
-    *("ailed to ", "nable to ", "ould not read"),
+    *("ailed to ", "nable to ", "ould not read", "ABORT", "SEVERE", " err: "),
+    *("nknown ", "NKNOWN ", "ecogni", "onverge"),
 )
 _CHARS: Final = 400
 """What is kept of a last line."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.rules import (
+    absent,
     again,
     asked,
     beats,
@@ -21,6 +22,7 @@ from supervisor.diagnose.judge.rules import (
     plans,
     programs,
     records,
+    starts,
     storage,
 )
 
@@ -98,6 +100,13 @@ RULES: Final[tuple[Rule, ...]] = (
     plans.finished,
     plans.ended_well,
     plans.left_in_good_order,
+    starts.ended_by_itself,
+    starts.fewer_were_started,
+    starts.other_addresses,
+    starts.two_versions,
+    absent.said_what_it_did,
+    absent.control_plane_lives,
+    absent.too_short_a_wait,
     fabric.timeouts,
     hints.explain,
     hints.spike_is_enough,
@@ -115,6 +124,7 @@ RULES: Final[tuple[Rule, ...]] = (
     errnos.told_by_the_system,
     programs.last_word,
     programs.last_complaint,
+    closing.ended_after_its_work,
     closing.said_so,
 )
 

@@ -10,7 +10,8 @@ from supervisor.diagnose.scan.labels import writer_of
 
 _KEEPS: Final = r"\b(?:sav|checkpoint|writ|wrote|stopp?|exit|leav|finish|quit|shut|terminat|kill|cancel|flush)\w{0,5}\b"
 _LIMIT: Final = (
-    r"(?:\bwall[ -]?(?:clock[ -]?)?time|\btime[ -]?(?:limit|budget)|\bend of (?:the |its )?(?:allocation|job)|"
+    r"(?:\bwall[ -]?(?:clock[ -]?)?(?:time|limit)|\btime[ -]?(?:limit|budget)|"
+    r"\bend of (?:the |its )?(?:allocation|job)|"
     r"\bmax[-_ ]?(?:time|run ?time|duration|wall\w{0,5}|minutes|hours)|\btime is (?:nearly |almost )?(?:up|over)|"
     r"\b(?:time|seconds|minutes|[sm]) (?:left|remain\w{0,3}) (?:in|of|until|before|for) (?:the |its |this )?"
     r"(?:job|alloc|limit|wall))"

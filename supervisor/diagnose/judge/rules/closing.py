@@ -1,13 +1,17 @@
 """What a log's last lines say in plain words, where nothing else shows how it ended."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from supervisor.diagnose.evidence.beats import GONE
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.rules.plans import ended_badly
+from supervisor.diagnose.scan.labels import split_label
 from supervisor.diagnose.scan.one_log import Scanned
+from supervisor.diagnose.taxonomy import cause
+from supervisor.model.verdict import Class
 
 _WORK: Final = (
     r"(?:job|script|run|program|analysis|simulation|calculation|computation|pipeline|workflow|processing|"
@@ -46,6 +50,26 @@ _TROUBLE: Final = re.compile(
     rf"segmentation|cancel|exceeded|core dumped|interrupt|{_CODE}[1-9]",
     re.IGNORECASE,
 )
+_FINAL: Final = re.compile(
+    r"\b(?:final|best|last) (?:model|checkpoint|weights|results?)\b.{0,40}\b(?:saved|written|exported|stored)\b|"
+    r"\b(?:saved|wrote|written|exported) (?:the )?final\b|^\W{0,4}(?:run|training|fit) (?:finished|completed?|done)\b",
+    re.IGNORECASE,
+)
+_AT_THE_END: Final = re.compile(
+    r"Exception ignored in|can only test a child process|process group has NOT been destroyed|PyGILState_Release|"
+    r"terminate called without an active exception|could not acquire lock for|cannot schedule new futures after|"
+    r"cannot join current thread|PMIX ERROR: (?:PMIX_ERR_)?LOST|corrupted double-linked list|"
+    r"\b(?:interpreter|at) shutdown\b|leaked (?:semaphore|shared_memory)|cq error: flushed|driver shutting down|"
+    r"Exception in thread [^\n]{0,60}(?:EOFError|BrokenPipe|ConnectionReset|OSError)|Error while calling W&B API|"
+    r"NoneType' object has no attribute '(?:dumps|close|shutdown|join|terminate|_\w{1,20})'"
+)
+"""What interpreters, threads and libraries say while a process ends."""
+_FOLLOWS: Final = re.compile(
+    r"^Traceback|^srun: |^slurmstepd: |core dumped|^\s*File \"|Broken ?[Pp]ipe|Connection ?[Rr]eset|"
+    r"remote process exited|[Cc]losed by (?:remote )?peer|\bAborted\b"
+)
+_ENDED: Final = 0.8
+_FIRM: Final = 0.55
 _SURE: Final = 0.7
 _LIKELY: Final = 0.5
 
@@ -57,25 +81,45 @@ def said_so(case: Case) -> None:
     logs = [(index, one) for index, one in enumerate(case.scanned) if one.log.kind != "kernel"]
     if any(_is_trouble(line) for _, one in logs for line in one.end):
         return
-    case.findings.extend(
-        _told(index, one) for index, one in logs if any(_DONE.search(line) or _WELL.search(line) for line in one.end)
-    )
+    for index, one in logs:
+        well = [line for line in one.end if _WELL.search(line)]
+        if told := well or [line for line in one.end if _DONE.search(line)]:
+            case.findings.append(replace(_told(index, one, told[-1]), weight=_SURE if well else _LIKELY))
+
+
+def ended_after_its_work(case: Case) -> None:
+    """The work was told as done, and all trouble after it is that of a process that ends: completed."""
+    if any(cause(one.cause).cls is Class.PLANNED for one in case.roots()):
+        return
+    for index, log in enumerate(case.scanned):
+        lines = [split_label(line)[1] for line in log.end] if log.log.kind != "kernel" else []
+        done = max((at for at, line in enumerate(lines) if _is_done(line)), default=len(lines))
+        later = [line for line in lines[done + 1 :] if _is_trouble(line) or _AT_THE_END.search(line)]
+        number = log.lines - len(lines) + done
+        faults = [one for one in case.faults() if one.weight >= _FIRM]
+        if not any(_AT_THE_END.search(line) for line in later) or any(one.order <= (index, number) for one in faults):
+            continue
+        if all(_AT_THE_END.search(line) or _FOLLOWS.search(line) for line in later):
+            case.change(faults, role="echo")
+            case.findings.append(replace(_told(index, log, log.end[done]), weight=_ENDED))
+            return
+
+
+def _is_done(line: str) -> bool:
+    return bool(_DONE.search(line) or _WELL.search(line) or _FINAL.search(line))
 
 
 def _is_trouble(line: str) -> bool:
     return bool(_TROUBLE.search(_HARMLESS.sub("", line))) and not _MILD.search(line)
 
 
-def _told(index: int, log: Scanned) -> Finding:
-    well = [line for line in log.end if _WELL.search(line)]
-    done = [line for line in log.end if _DONE.search(line)]
+def _told(index: int, log: Scanned, line: str) -> Finding:
     return Finding(
         signature="said_so",
         role="root",
         cause="completed",
-        weight=_SURE if well else _LIKELY,
         scope="job",
         source=f"{log.log.name}:{log.lines}",
-        text=(well or done)[-1],
+        text=line,
         order=(index, log.lines),
     )

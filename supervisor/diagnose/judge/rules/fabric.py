@@ -37,6 +37,7 @@ _RETRY: Final = "12"
 _SEVERAL: Final = 2
 _MANY: Final = 3
 _WORK: Final = re.compile(r"SeqNum=(\d+), OpType=(\w+), NumelIn=(\d+)")
+_MESSAGE: Final = re.compile(r"OpType=(SEND|RECV)\b")
 _NOT_WORK: Final = re.compile(r"elastic|closing signal|[Ww]atchdog|ProcessGroup|\bNCCL\b|SIGTERM|srun:|slurmstepd:")
 _LONG_WORK: Final = re.compile(
     r"\b(?:sav|export|merg|convert|evaluat|validat|pre-?process|tokeni[sz]|index|consolidat|shuffl|upload|download|pack|"
@@ -134,8 +135,15 @@ def mismatch(case: Case) -> None:
     for one in case.marked("timeout"):
         if match := _WORK.search(one.text):
             works.setdefault(match[1], set()).add((match[2], match[3]))
-    if any(len(seen) > 1 for seen in works.values()) and not case.faults():
+    if (any(len(seen) > 1 for seen in works.values()) or _both_send(case)) and not case.faults():
         case.change(lambda one: one.has("timeout"), role="root", scope="job", cause="collective_mismatch", weight=0.75)
+
+
+def _both_send(case: Case) -> bool:
+    """All ranks there are wait for their message to be taken, or all for one to come: nobody does the other."""
+    waited = {one.rank: found[1] for one in case.marked("timeout") if (found := _MESSAGE.search(one.text))}
+    ranks = case.ranks
+    return len(ranks) >= _SEVERAL and set(waited) == ranks and len(set(waited.values())) == 1
 
 
 def links(case: Case) -> None:

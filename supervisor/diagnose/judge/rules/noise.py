@@ -12,7 +12,8 @@ from supervisor.model.verdict import Class
 
 _TOLD_S: Final = 1.0
 _CAUGHT: Final = re.compile(
-    r"\bcaught\b|\(caught|, skipped\b|\bskipping (?:it|this|config)|\btrying (?:batch|again|a smaller|with)|"
+    r"\bcaught\b(?! (?:signal|collective|exception in))|\(caught|, skipped\b|\bskipping (?:it|this|config)|"
+    r"\btrying (?:batch|again|a smaller|with)|"
     r"\bfall(?:s|ing)? back\b|\(ignored\)|\bignoring\b|\bwill retry\b|\bretrying\b",
     re.IGNORECASE,
 )

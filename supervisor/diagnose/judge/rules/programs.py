@@ -7,6 +7,7 @@ from typing import Final
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.last_words import RAISED, last_words
+from supervisor.diagnose.judge.rules.absent import IN_VAIN, OF_OTHERS
 from supervisor.diagnose.judge.rules.plans import ended_badly
 from supervisor.diagnose.judge.rules.words import names_a_place
 from supervisor.diagnose.taxonomy import cause
@@ -30,17 +31,6 @@ _VANISHED: Final = frozenset(
         "shared_fs_outage",
     }
 )
-_IN_VAIN: Final = frozenset(
-    {"rendezvous_unreachable", "nccl_timeout_unattributed", "fabric_undeliverable", "link_fault", "switch_failure"}
-    | {"rdma_stall", "fabric_peer_address_stale"}
-)
-"""What a rank sees of the network when its peer is not there."""
-_OF_OTHERS: Final = re.compile(
-    r"NCCL|gloo|[Cc]onnect|endezvous|[Ss]tore\b|[Tt]imed? ?out|Timeout|[Ss]ocket|\bMPI_|UCX|\b[Pp]eer|[Rr]emote|"
-    r"barrier|[Ww]atchdog|collective|aborted|broken pipe|DistBackend|[Ss]ignal|[Kk]illed|[Tt]erminated|exited|"
-    r"[Ii]nterrupt",
-)
-"""Words of a failure that may itself follow from another rank's."""
 _VAGUE: Final = 0.5
 _HINT: Final = 0.42
 _SAID: Final = 0.75
@@ -81,8 +71,9 @@ def killed(case: Case) -> None:
 
 
 def crash_after(case: Case) -> None:
-    """A crash of native code after an earlier failure elsewhere is that failure's echo."""
-    firm = [one for one in case.faults() if one.cause not in _CRASHES and one.weight >= 0.55]  # noqa: PLR2004 - more than vague
+    """A crash of native code after an earlier failure elsewhere is that failure's echo. A lost peer is none."""
+    firm = [one for one in case.faults() if one.cause not in _CRASHES | IN_VAIN and one.weight >= 0.55]  # noqa: PLR2004 - more than vague
+    firm += [one for one in case.of(*IN_VAIN) if one.source.startswith(_DEVICES) or one.weight > _SAID]
     if not firm:
         return
     case.change(lambda one: one.role == "root" and one.cause in _CRASHES and _is_after_any(one, firm), role="echo")
@@ -135,9 +126,9 @@ def beyond_the_positions(case: Case) -> None:
 def last_word(case: Case) -> None:
     """A rank ended with an exception of its own whose traceback is not at hand, and others waited for it at most."""
     roots = case.roots()
-    if any(one.cause not in _IN_VAIN or one.source.startswith(_DEVICES) or one.weight > _SAID for one in roots):
+    if any(one.cause not in IN_VAIN or one.source.startswith(_DEVICES) or one.weight > _SAID for one in roots):
         return
-    told = [one for one in last_words(case) if one.signature == RAISED and not _OF_OTHERS.search(one.text)]
+    told = [one for one in last_words(case) if one.signature == RAISED and not OF_OTHERS.search(one.text)]
     if roots:
         told = [one for one in told if all(_is_elsewhere(one, each) for each in roots)]
     if told:
@@ -149,7 +140,7 @@ def last_complaint(case: Case) -> None:
     """Nothing tells why a job failed, but a program's last word is an error of its own: hardly more than a hint."""
     if case.roots() or not ended_badly(case) or any(one.cause for one in case.findings if one.role == "echo"):
         return
-    told = [one for one in last_words(case) if one.signature != RAISED and not _OF_OTHERS.search(one.text)]
+    told = [one for one in last_words(case) if one.signature != RAISED and not OF_OTHERS.search(one.text)]
     case.findings += [replace(one, role="root", cause="not_converged", weight=_HINT) for one in told[-1:]]
 
 
@@ -166,12 +157,12 @@ def beyond_in_one_sample(case: Case) -> None:
 
 def peer_failed(case: Case) -> None:
     """A rank that failed by itself is why others could not reach it, or waited for it in vain."""
-    waited = [one for one in case.of(*_IN_VAIN) if not one.source.startswith(_DEVICES)] + case.known(_RAY)
+    waited = [one for one in case.of(*IN_VAIN) if not one.source.startswith(_DEVICES)] + case.known(_RAY)
     alone = [
         one
         for one in case.faults()
         if one.scope == "own" and one.weight >= _OWN and one.is_line and not one.source.startswith(_DEVICES)
-        if cause(one.cause).cls in {Class.SOFTWARE, Class.DATA} and not _OF_OTHERS.search(one.text)
+        if cause(one.cause).cls in {Class.SOFTWARE, Class.DATA} and not OF_OTHERS.search(one.text)
     ]
     explained = [one for one in waited if any(_is_elsewhere(each, one) and _is_no_later(each, one) for each in alone)]
     case.change(explained, role="echo")
@@ -180,6 +171,8 @@ def peer_failed(case: Case) -> None:
 def _is_elsewhere(one: Finding, other: Finding) -> bool:
     if one.order[0] == other.order[0] and other.signature == _RAY:
         return one.order < other.order  # Ray's own process tells of all nodes
+    if one.rank is None and other.rank is not None and one.order[0] == other.order[0]:
+        return one.order < other.order  # nobody's label is on it, and a rank complains afterwards
     return one.order[0] != other.order[0] or (one.rank is not None and one.rank != other.rank)
 
 

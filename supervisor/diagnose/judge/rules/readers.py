@@ -39,7 +39,7 @@ _ASIDE: Final = re.compile(
 """Files and functions whose work begins late in a run: what fails there may never have worked."""
 _SETTINGS: Final = re.compile(
     r"(?:config|cfg|settings|hparams|hyperparam|arguments|namelist|params)[\w-]{0,40}\.(?:json|ya?ml|toml|ini|py|"
-    r"txt|input|nml)\b|\w\.(?:ya?ml|toml|ini|cfg|conf|nml|in|inp|mdp|par)\b(?!\.)|(?<![\w.-])[A-Za-z_-]{1,60}\.xml\b|"
+    r"txt|input|nml)\b|\w\.(?:ya?ml|toml|ini|cfg|conf|nml|in|inp|input|mdp|par|params?|prm|sif|fdf)\b(?!\.)|(?<![\w.-])[A-Za-z_-]{1,60}\.xml\b|"
     r"\bcon(?:fig(?:uration)?|trol) file\b|\bnamelist\b|\bdictionary\b|\bfrom line \d{1,9} to line\b|"
     r"/system/\w{1,40}\b|\bstdin\b",
     re.IGNORECASE,

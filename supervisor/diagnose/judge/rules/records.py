@@ -4,12 +4,19 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.last_words import RAISED, around, last_words
-from supervisor.diagnose.judge.rules.inputs import tells_of_input, tells_of_record
+from supervisor.diagnose.judge.rules.inputs import (
+    is_about_the_run,
+    is_about_values,
+    names_what_was_read,
+    tells_of_input,
+    tells_of_record,
+)
 from supervisor.diagnose.judge.rules.readers import is_aside, is_of_settings, is_reader, is_script, prepares, sets_up
 from supervisor.diagnose.judge.rules.storage import is_cache, is_local_path
 from supervisor.diagnose.judge.rules.words import (
@@ -29,7 +36,8 @@ PLAIN: Final = frozenset({"python_exception", "assertion_failed", "type_error", 
 _OF_APPLICATIONS: Final = frozenset({"not_converged"})
 """What applications call fatal themselves may be what they read."""
 _CODE: Final = re.compile(
-    r"module '|'(?!NoneType)[A-Z]\w{0,80}' object has no attribute|unexpected keyword|positional arguments?\b|"
+    r"module '|'(?!NoneType|FileDataset)[A-Z]\w{0,80}' object has no attribute|"
+    r"unexpected keyword|positional arguments?\b|"
     r"not callable|NameError|UnboundLocalError|NotImplementedError|RecursionError|SyntaxError|(?i:pickle)|CUDA|NCCL|"
     r"Connection|[Tt]imed? ?out|Timeout|unreachable|SSL|HTTP|resolve|omegaconf|hydra|argparse|error: argument|"
     r"environment variable|start method|bootstrapping phase|grad|optimizer|state_dict|"
@@ -51,6 +59,8 @@ _SHARD: Final = re.compile(r"array_record|\.tar\b|shard|\bpart-|-of-\d", re.IGNO
 _OF_KEYS: Final = frozenset({"hdf5_damaged", "lmdb_damaged"})
 _KEY: Final = re.compile(r"\b[Kk]ey (?:was |is |= ?|: )?['\"]?[\w/.-]{3,}")
 _STATE: Final = re.compile(r"checkpoint|ckpt|\.pth?\b|safetensors|\bstate|optimizer|snapshot|restart", re.IGNORECASE)
+_CLOSELY: Final = 200
+"""Complaints beside which each line is looked at: of a job with thousands of ranks the first ones say it, too."""
 _READS: Final = ("frame_of_reader", "line_of_pipeline")
 _SEVERAL: Final = 2
 _SURE: Final = 0.86
@@ -117,12 +127,15 @@ def told_in_words(case: Case) -> None:
     inputs = {
         one: _in_full(one, case)
         for one in (*called_fatal, *(each for each in alone if each.order[0] not in told))
-        if one not in sure
+        if one not in sure and not is_about_the_run(one.text)
     }
+    closely = frozenset(islice(inputs, _CLOSELY))
     sure |= {
         one: kind_of(one.text, text)
         for one, text in inputs.items()
-        if tells_of_input(text) or (one in called_fatal and tells_of_record(text))
+        if tells_of_input(text)
+        or (one in called_fatal and (tells_of_record(text) or names_what_was_read(one.text)))
+        or any(is_about_values(line) for line in (one.text, *(around(case, one) if one in closely else ())))
     }
     _blame_data(case, {one: kind for one, kind in sure.items() if one.role == "root"}, _SURE)
     case.findings += [

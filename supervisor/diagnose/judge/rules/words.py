@@ -7,7 +7,8 @@ _EXTENSION: Final = re.compile(
     r"\.(?:tar|tgz|zip|parquet|jsonl|ndjson|csv|tsv|h5|hdf5|he5|npy|npz|bin|idx|arrow|tfrecords?|zarr|nc4?|grib2?|"
     r"grb2?|root|lmdb|mdb|ds|mds|bam|cram|sam|vcf|fastq|fasta|fa|fq|bed|tiff?|jpe?g|png|webp|wav|flac|mp3|opus|ogg|"
     r"mp4|mkv|webm|avi|nii|dcm|fits?|las|laz|ply|pcd|obj|stl|msh|exo|cgns|xyz|cif|pdb|sdf|mol2?|lance|avro|orc|dat|"
-    r"raw|segy|sgy|mseed|rec|bufr|hdf|jls|jp2|exr|ark|scp|txt|feather|pickle|pkl|pt|shard)(?:\.(?:gz|zst|bz2|xz|"
+    r"ugrid|pfb|psf|prmtop|rst7|dcd|xtc|trr|upf|sra|fast5|pod5|mzml|gsd|vtu|vtk|gff3?|gtf|bcf|bgen|pgen|mrcs?|sac|"
+    r"lime|uvfits|shp|gpkg|mmi|cdb|bdf|slf|cube|raw|segy|sgy|mseed|rec|bufr|hdf|jls|jp2|exr|ark|scp|txt|feather|pickle|pkl|pt|shard)(?:\.(?:gz|zst|bz2|xz|"
     r"lz4))?\b|\.json\.(?:gz|zst|bz2|xz)\b|\b(?:part|shard)-(?:[rm]-)?\d{2,6}\b",
     re.IGNORECASE,
 )
@@ -30,7 +31,7 @@ _SPOT: Final = re.compile(
     re.IGNORECASE,
 )
 _LINE_OF: Final = re.compile(
-    r"\b(?:at |on |in )?(?:line|row|record|entry|trace|frame) (?:number )?#?\d[\d,_]{0,12}:? (?:of|"
+    r"\b(?:at |on |in )?(?:line|row|record|entry|trace|frame|block|chunk|message) (?:number )?#?\d[\d,_]{0,12}:? (?:of|"
     r"in) (?:file )?['\"]?(?=\S{0,80}[./_-])\S{3,200}",
     re.IGNORECASE,
 )
@@ -46,7 +47,7 @@ _CONTRADICTION: Final = re.compile(
 )
 """An index and what it describes tell different numbers."""
 _OF_DATA: Final = re.compile(
-    r"\b\w{0,40}(?:InvalidData|Corrupt|DataLoss|BadData|Truncated|Decompress|Decoding|Undecodable)\w{0,20}(?:Error|"
+    r"\b\w{0,40}(?:InvalidData|Corrupt|DataLoss|BadData|Truncated|Decompress|Decoding|Undecodable|DecodeField)\w{0,20}(?:Error|"
     r"Exception)\b"
 )
 """Exceptions whose name says it."""
