@@ -36,6 +36,8 @@ class Case:
     places: dict[Rank, Place] = field(default_factory=dict)
     earlier: list[Finding] = field(default_factory=list)
     """Findings of attempts before the last one."""
+    went_on: dict[int, tuple[bool, ...]] = field(default_factory=dict)
+    """Of a log's last lines, by its number: whether their writer reports progress afterwards (`last_words`)."""
     notes: list[str] = field(default_factory=list)
     """What the rules concluded, for a person."""
 

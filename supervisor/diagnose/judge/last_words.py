@@ -11,6 +11,7 @@ from supervisor.diagnose.scan.labels import split_label, writer_of
 from supervisor.diagnose.scan.one_log import Scanned
 from supervisor.diagnose.scan.progress import progress_of
 from supervisor.diagnose.taxonomy import cause
+from supervisor.model.ids import Rank
 from supervisor.model.verdict import Class
 
 RAISED: Final = "last_words_raised"
@@ -52,7 +53,7 @@ def last_words(case: Case) -> list[Finding]:
     for one in case.findings:
         if not _is_hint(one):
             known[one.order[0]].add(one.text[:_CHARS])
-    return [found for index, log in _programs(case) for found in _of_log(log, index, known[index])]
+    return [found for index, _ in _programs(case) for found in _of_log(case, index, known[index])]
 
 
 def _is_hint(one: Finding) -> bool:
@@ -73,8 +74,8 @@ def around(case: Case, one: Finding) -> list[str]:
 def last_lines(case: Case) -> Iterator[Finding]:
     """Every last line of programs after which its writer reports no more progress, as a finding without a cause."""
     for index, log in _programs(case):
-        for at, line in enumerate(log.end):
-            if not (_LAUNCHER.search(line) or _went_on(line, log.end[at + 1 :])):
+        for at, (line, went_on) in enumerate(zip(log.end, _went_on(case, index), strict=True)):
+            if not (went_on or _LAUNCHER.search(line)):
                 yield _found(log, index, at, COMPLAINT)
 
 
@@ -82,16 +83,12 @@ def _programs(case: Case) -> Iterator[tuple[int, Scanned]]:
     return ((index, one) for index, one in enumerate(case.scanned) if one.log.kind in {"any", "ranks"})
 
 
-def _of_log(log: Scanned, index: int, known: set[str]) -> Iterator[Finding]:
+def _of_log(case: Case, index: int, known: set[str]) -> Iterator[Finding]:
+    log, went_on = case.scanned[index], _went_on(case, index)
     told = [(at, line) for at, line in enumerate(log.end) if _may_complain(line) and line not in known]
     for at, line in told:
         is_raised = bool(_RAISED.search(line))
-        if (
-            _MILD.search(line)
-            or _LAUNCHER.search(line)
-            or not (is_raised or _COMPLAINT.search(line))
-            or _went_on(line, log.end[at + 1 :])
-        ):
+        if went_on[at] or _MILD.search(line) or _LAUNCHER.search(line) or not (is_raised or _COMPLAINT.search(line)):
             continue
         yield _found(log, index, at, RAISED if is_raised else COMPLAINT)
 
@@ -116,8 +113,20 @@ def _may_complain(line: str) -> bool:
     return any(word in line for word in _WORDS)
 
 
-def _went_on(line: str, later: Sequence[str]) -> bool:
-    """Its writer, or one that no label tells, reports progress afterwards."""
-    writers = {split_label(line)[0], None}
-    told = (split_label(one) for one in later)
-    return any(writer in writers and progress_of(0, text) for writer, text in told)
+def _went_on(case: Case, index: int) -> tuple[bool, ...]:
+    """Of each last line of this log: its writer, or one that no label tells, reports progress afterwards."""
+    if index not in case.went_on:
+        case.went_on[index] = _gone_on(case.scanned[index].end)
+    return case.went_on[index]
+
+
+def _gone_on(end: Sequence[str]) -> tuple[bool, ...]:
+    """Backwards, so that each line is looked at once however many there are."""
+    moved: set[Rank | None] = set()
+    found: list[bool] = []
+    for line in reversed(end):
+        writer, text = split_label(line)
+        found.append(None in moved or writer in moved)
+        if progress_of(0, text):
+            moved.add(writer)
+    return tuple(reversed(found))
