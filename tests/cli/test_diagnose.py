@@ -1,6 +1,7 @@
 """`supervise diagnose` as a user and a script see it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ def _run(*arguments: str) -> Result:
     return CliRunner().invoke(command, arguments)
 
 
+def _roughly(line: str) -> str:
+    """The screen's line without the second digit of a high confidence, which each fit of its table moves."""
+    return re.sub(r"\(confidence 0\.9\d\)", "(confidence 0.9x)", line)
+
+
 def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     """The first line tells class, cause, rank, confidence and whether a rerun helps; then proof and next step."""
     log = tmp_path / "slurm-1.out"
@@ -27,8 +33,8 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     result = _run(str(log))
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == (
-        "software/cuda_oom on rank 37, node not to blame (confidence 0.96). "
+    assert _roughly(lines[0]) == (
+        "software/cuda_oom on rank 37, node not to blame (confidence 0.9x). "
         "A rerun without a change will fail the same way."
     )
     assert lines[1] == f"  from       {log}"
@@ -42,17 +48,17 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
     [
         (
             "srun: error: Node failure on gpu009",
-            f"hardware/node_unreachable on gpu009, which should leave the job (confidence 0.96). {_WITHOUT_IT}",
+            f"hardware/node_unreachable on gpu009, which should leave the job (confidence 0.9x). {_WITHOUT_IT}",
             "`sbatch --exclude=gpu009`, and tell the administrators",
         ),
         (
             "slurmstepd: error: *** JOB 7 ON gpu001 CANCELLED AT 2026-11-30T23:00:02 DUE TO TIME LIMIT ***",
-            "planned/walltime (confidence 0.98). Not a fault: submit it again to go on.",
+            "planned/walltime (confidence 0.9x). Not a fault: submit it again to go on.",
             "submit it again to go on from its newest checkpoint, or ask for more time (`--time`)",
         ),
         (
             "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
-            "data/checkpoint_corrupt (confidence 0.95). A rerun from an older checkpoint can succeed.",
+            "data/checkpoint_corrupt (confidence 0.9x). A rerun from an older checkpoint can succeed.",
             "resume from the checkpoint before; --checkpoint finds the newest whole one by itself",
         ),
         (
@@ -62,7 +68,7 @@ def test_a_person_reads_the_conclusion_first(tmp_path: Path) -> None:
         ),
         (
             "[ 8112.044172] NVRM: Xid (PCI:0000:9d:00): 79, pid=4412, GPU has fallen off the bus.",
-            "hardware/gpu_lost (confidence 0.98). A rerun on other nodes can succeed.",
+            "hardware/gpu_lost (confidence 0.9x). A rerun on other nodes can succeed.",
             "find the node: `sacct -j JOBID -o JobID,State,NodeList`; `sbatch --exclude` leaves it out",
         ),
         (
@@ -82,7 +88,7 @@ def test_the_first_line_decides_and_the_next_step_is_whole(tmp_path: Path, line:
     log = tmp_path / "slurm-1.out"
     log.write_text(line and f"step 1\n{line}\n")
     text = _run(str(log)).stdout
-    assert text.splitlines()[0] == head
+    assert _roughly(text.splitlines()[0]) == head
     assert f"  next       {advice}" in text.splitlines()
     assert not line or text.count(line) == 1
 
