@@ -15,6 +15,7 @@ from supervisor.cli.found_run import found_run
 from supervisor.errors import UsageError
 from supervisor.ledger.orders import FOLDER, withdraw_order, write_order
 from supervisor.ledger.site.walk import user_name
+from supervisor.model.base import plain
 from supervisor.model.order import Answer, PersonOrder, refused
 from supervisor.report.view import FINISHED, RunView, read_view
 from supervisor.report.words import duration
@@ -32,7 +33,8 @@ def give(ctx: click.Context, run: str, make: Make, *, as_json: bool) -> None:
     """Give the order to the run's supervisor, and tell its answer. Exit code 1: nothing was changed."""
     as_json = as_json or bool(getattr(ctx.obj, "json", False))
     view = found_run(run)
-    answer = _why_not(view) or _answered(view, make)
+    is_dry = bool(getattr(ctx.obj, "dry_run", False))
+    answer = _why_not(view) or (_planned(view, make) if is_dry else _answered(view, make))
     code = ExitCode.OK if answer.is_done else ExitCode.FAILED
     if as_json:
         head: dict[str, Any] = {
@@ -47,6 +49,15 @@ def give(ctx: click.Context, run: str, make: Make, *, as_json: bool) -> None:
     else:
         print(f"{view.run.run_id}: {answer.text}", file=sys.stdout if answer.is_done else sys.stderr)
     ctx.exit(code)
+
+
+def _planned(view: RunView, make: Make) -> Answer:
+    """With --dry-run: what would be ordered of whom."""
+    wanted = {
+        name: value for name, value in plain(make("", 0.0, "")).items() if name not in {"id", "at", "by"} and value
+    }
+    said = ", ".join(f"{name} {value}" for name, value in wanted.items())
+    return Answer(text=f"would order the supervisor of job {view.job_id}: {said}; nothing was ordered")
 
 
 def _why_not(view: RunView) -> Answer | None:

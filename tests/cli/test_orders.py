@@ -73,6 +73,15 @@ def test_the_supervisor_gets_the_order(run: Path, words: list[str], fields: dict
     assert {name: getattr(order, name) for name in fields} == fields
 
 
+def test_a_dry_run_orders_nothing(run: Path) -> None:
+    """And says what it would."""
+    done = _type("--dry-run", "halt", "--now", str(run))
+    assert done.exit_code == 0
+    assert "would order the supervisor" in done.stdout
+    assert "what halt, is_now True" in done.stdout
+    assert not (run / "orders").exists()
+
+
 @pytest.mark.parametrize("what", ["exclude", "unexclude"])
 def test_nodes_are_written_as_slurm_does(run: Path, what: str) -> None:
     """Names and host lists, each node once."""
