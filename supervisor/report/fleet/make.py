@@ -1,6 +1,7 @@
 """The whole report, from sums or from histories. Pure."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from supervisor.ledger.site.history import SiteHistory, UnseenFailure
 from supervisor.model.verdict import Class
@@ -9,7 +10,7 @@ from supervisor.report.fleet.conclusion import conclude, look_first
 from supervisor.report.fleet.ettr import ettr
 from supervisor.report.fleet.handled import waiting
 from supervisor.report.fleet.interruption import interruption
-from supervisor.report.fleet.model import FleetReport, Source
+from supervisor.report.fleet.model import FleetReport, Row, Source
 from supervisor.report.fleet.mtbi import rates
 from supervisor.report.fleet.profile import profile
 from supervisor.report.fleet.speed import speed
@@ -49,19 +50,16 @@ def report(
     by: Collection[str] = BY,
 ) -> FleetReport:
     """Of sums. `name_of`: how a user is called in it; `by`: what it has further histograms of."""
-    of_class, loss, asked = classes(tally), total_loss(tally), tally.asked
-    number, over = loss.interruptions, loss.interruptions - tally.not_over
-    handled = over - loss.by_person
-    unknown = next(row.interruptions for row in of_class if row.name == Class.UNKNOWN)
-    first, waits = look_first(tally.sums), waiting(tally, name_of)
+    asked, of_class, waits = tally.asked, classes(tally), waiting(tally, name_of)
+    count, first = _Count.of(tally, of_class), look_first(tally.sums)
     # Accounting is not asked for what was before the report's own time.
     read_since = asked.since if source == "sacct" else asked.read_since
     effective = ettr(tally, name_of, is_at_most=source != "ledger", read_since=read_since)
     said = conclude(
         source=source,
         scope=_scope(tally, source),
-        interruptions=number,
-        handled=handled,
+        interruptions=count.all,
+        handled=count.handled,
         not_over=tally.not_over,
         jobs=tally.jobs,
         untrusted=tally.untrusted.total(),
@@ -81,16 +79,16 @@ def report(
         conclusion=said.text,
         blockers=said.blockers,
         look_first=first,
-        interruptions=number,
+        interruptions=count.all,
         planned=tally.planned,
         jobs=tally.jobs,
         runs=len(tally.runs),
-        handled=handled,
+        handled=count.handled,
         not_over=tally.not_over,
-        handled_share=_share(handled, over),
-        unknown=unknown,
-        unknown_share=_share(unknown, number),
-        cost=loss.cost(is_energy_known=bool(tally.measured_jobs)),
+        handled_share=_share(count.handled, count.over),
+        unknown=count.unknown,
+        unknown_share=_share(count.unknown, count.all),
+        cost=total_loss(tally).cost(is_energy_known=bool(tally.measured_jobs)),
         classes=of_class,
         groups=groups(tally, name_of, by),
         mtbi=all_jobs,
@@ -104,6 +102,23 @@ def report(
         rows=tuple(interruption(job, one, name_of) for job, one in tally.newest.rows()),
         problems=tuple(problems),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Interruptions, and what became of them."""
+
+    all: int
+    over: int
+    handled: int
+    unknown: int
+
+    @classmethod
+    def of(cls, tally: Tally, of_class: Sequence[Row]) -> "_Count":
+        loss = total_loss(tally)
+        over = loss.interruptions - tally.not_over
+        unknown = next(row.interruptions for row in of_class if row.name == Class.UNKNOWN)
+        return cls(all=loss.interruptions, over=over, handled=over - loss.by_person, unknown=unknown)
 
 
 def _share(part: int, whole: int) -> float | None:
