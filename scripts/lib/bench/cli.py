@@ -68,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to measure (default: all): {known}")
     parser.add_argument("--json", action="store_true", help="one object for each measure, one on a line")
     parser.add_argument(
-        "--with-plain", action="store_true", help="with recover: also measure a plain requeue (up to ten minutes)"
+        "--with-plain",
+        action="store_true",
+        help="with recover: also measure sbatch --requeue and torchrun (about fifteen minutes)",
     )
     return parser
 

@@ -38,13 +38,17 @@ class Place:
         """A job of sbatch alone, on an idle cluster."""
         return self._submitted(folder, ["sbatch", *arguments])
 
+    def plain_with(self, python: Path, folder: Path, *arguments: str) -> Job:
+        """The same, with another Python for the trainer."""
+        return self._submitted(folder, ["sbatch", *arguments], python)
+
     def supervised(self, folder: Path, *arguments: str, options: Sequence[str] = ()) -> Job:
         """The same under supervision."""
         return self._submitted(folder, supervise(self.product.python, ["-q", *options], arguments))
 
-    def _submitted(self, folder: Path, argv: Sequence[str]) -> Job:
+    def _submitted(self, folder: Path, argv: Sequence[str], python: Path | None = None) -> Job:
         self.bed.nodes_idle(_IDLE_S)
-        self.jobs.append(submit(self.bed, folder, argv, env={"PYTHON": str(self.trainer)}))
+        self.jobs.append(submit(self.bed, folder, argv, env={"PYTHON": str(python or self.trainer)}))
         return self.jobs[-1]
 
     def pid(self, *marks: str, environment: str = "") -> int:
@@ -52,7 +56,7 @@ class Place:
 
         def found() -> int | None:
             pids = [one.pid for one in processes.all_of(Layout(self.bed.name))]
-            return next((pid for pid in pids if _is_it(pid, marks, environment)), None)
+            return next((pid for pid in pids if is_it(pid, marks, environment)), None)
 
         return wait_for(found, f"a process with {' '.join([*marks, environment])}", _FOUND_S)
 
@@ -63,8 +67,8 @@ class Place:
         job.wait_ended()
 
 
-def _is_it(pid: int, marks: Sequence[str], environment: str) -> bool:
-    """Programs that start others (srun, the shell) carry the same words."""
+def is_it(pid: int, marks: Sequence[str], environment: str) -> bool:
+    """Whether it is a Python with these words; programs that start others (srun, the shell) carry them as well."""
     place = Path("/proc") / str(pid)
     with suppress(OSError):
         program, *arguments = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")

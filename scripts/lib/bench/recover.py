@@ -10,13 +10,15 @@ from statistics import median
 from story.job import Job
 from story.run_folder import Json
 
+from bench import neighbours
 from bench.measure import Measure
+from bench.neighbours import Neighbours
 from bench.place import Place
 
 _TIMES = 3
 _SLURM_SEES_S, _PLAIN_REQUEUE_S = 29.0, 144.0
 """Measured without us with SlurmdTimeout=10; Slurm's default timeout is 300 s."""
-_PLAIN_S = 600.0
+_SUCCESSOR_S = 180.0
 _STEPS = ("train.sbatch", "--steps", "5000", "--step-seconds", "0.1")
 _VICTIM = "SLURM_PROCID=3"
 
@@ -35,8 +37,7 @@ class Recovery:
 
 def measures(place: Place, *, with_plain: bool) -> Iterator[Measure]:
     """A node killed, a node unplugged, a rank killed; the median of a few each."""
-    requeue_s = _plain_requeue_s(place) if with_plain else _PLAIN_REQUEUE_S
-    how = "measured" if with_plain else "cited"
+    others = neighbours.measured(place) if with_plain else None
     for deed, fault in (("killed", place.bed.kill_node), ("unplugged", place.bed.unplug)):
         found = [_node_lost(place, f"{deed}{number}", fault) for number in range(_TIMES)]
         yield Measure(
@@ -52,8 +53,9 @@ def measures(place: Place, *, with_plain: bool) -> Iterator[Measure]:
             value=median(one.fault_to_ranks for one in found),
             unit="s",
             limit=7,
-            beside={f"plain requeue, s ({how})": requeue_s},
+            beside=_beside(others, "node"),
         )
+    yield from _into_another_job(place, others)
     for how_told, options in (("", ()), (", --on-rank-exit any", ("--on-rank-exit", "any"))):
         found = [_rank_killed(place, f"crashed{len(options)}{number}", *options) for number in range(_TIMES)]
         yield _verdict_to_ranks(f"rank killed{how_told}", found)
@@ -65,8 +67,53 @@ def measures(place: Place, *, with_plain: bool) -> Iterator[Measure]:
             beside={
                 "until it counts as broken, s": median(one.seen for one in found),
                 "collecting, s": median(one.collect for one in found),
+                **_beside(others, "rank"),
             },
         )
+
+
+def _into_another_job(place: Place, others: Neighbours | None) -> Iterator[Measure]:
+    """Without a spare, and without the node that the script runs on, the run goes on in another job."""
+    for what, choose, limit in (("node killed, no spare", _last, None), ("batch host killed", Job.batch_host, 75)):
+        found = [_resubmitted(place, f"{what.split()[0]}-again{number}", choose) for number in range(_TIMES)]
+        yield Measure(
+            measure=f"{what}: all, to ranks of the next job",
+            value=median(found),
+            unit="s",
+            limit=limit,
+            beside={"longest, s": max(found), **_beside(others, "batch host" if limit else "node")},
+        )
+
+
+def _beside(others: Neighbours | None, what: str) -> dict[str, float | str]:
+    """What the same fault costs without us."""
+    if others is None:
+        return {} if what == "rank" else {"plain requeue, s (cited)": _PLAIN_REQUEUE_S}
+    match what:
+        case "rank":
+            return others.beside(others.torchrun_rank)
+        case "node":
+            return others.beside(others.torchrun_node, others.requeue_node)
+        case _:
+            return others.beside(None, others.requeue_batch_host)
+
+
+def _last(job: Job) -> str:
+    return next(node for node in reversed(job.attempt_nodes()) if node != job.batch_host())
+
+
+def _resubmitted(place: Place, name: str, choose: Callable[[Job], str]) -> float:
+    """From the fault to ranks of the job that goes on."""
+    job = _training(place, name, "-N3")
+    victim = choose(job)
+    at = time.time()
+    place.bed.kill_node(victim)
+    successor = job.wait_successor(_SUCCESSOR_S)
+    successor.wait_attempt(2, _SUCCESSOR_S)
+    again = next(event["at"] for event in successor.run.events("ranks_seen") if event["attempt"] > 1)
+    place.end(successor)
+    place.bed.revive(victim)
+    return float(again) - at
 
 
 def _verdict_to_ranks(deed: str, found: list[Recovery]) -> Measure:
@@ -82,7 +129,7 @@ def _verdict_to_ranks(deed: str, found: list[Recovery]) -> Measure:
 
 def _node_lost(place: Place, name: str, fault: Callable[[str], None]) -> Recovery:
     job = _training(place, name, "-N3", "--spares", "1")
-    victim = next(node for node in reversed(job.attempt_nodes()) if node != job.batch_host())
+    victim = _last(job)
     at = time.time()
     fault(victim)
     found = _recovery(job, at)
@@ -126,17 +173,3 @@ def recovery(record: Json, *, fault_at: float, ranks_at: float) -> Recovery:
         verdict_to_ranks=record["recovery_s"],
         fault_to_ranks=ranks_at - fault_at,
     )
-
-
-def _plain_requeue_s(place: Place) -> float:
-    """From the death of a node to ranks running again, when Slurm alone restarts the job."""
-    job = place.plain(place.folder("requeued"), "-N3", "--requeue", "--open-mode=append", *_STEPS)
-    job.wait_checkpoint()
-    victim = next(node for node in reversed(job.nodes()) if node != job.batch_host())
-    at = time.time()
-    place.bed.kill_node(victim)
-    job.wait_output("^resumed from ", _PLAIN_S)
-    found = time.time() - at
-    place.end(job)
-    place.bed.revive(victim)
-    return found
