@@ -29,6 +29,8 @@ class Arena:
     random: Random
     later: list[threading.Timer] = field(default_factory=list)
     """What is undone by itself after a while."""
+    calls_before: int = 0
+    """Of ordinary users to slurmctld, before the job was submitted."""
     suspects: set[str] = field(default_factory=set)
     """Nodes that a fault has hit: only these may ever be excluded."""
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from story import slurm_calls
 from story.run_folder import Json
 from story.waiting import Late, wait_for
 
@@ -16,10 +17,14 @@ _BEFORE_S = 1.0
 _NOTICED_S = 45.0
 """The longest way to an incident is that of a node that nobody reaches: the lease."""
 _ENDED_S = 90.0
+_CALLS_OF_A_FAULT = 20
+_CALLS_OF_A_START = 15
+"""Of sbatch, srun and slurmstepd themselves."""
 
 
-def complaints(arena: Arena, done: Sequence[Done], expected: str) -> Iterator[str]:
-    """Everything that is not as it must be."""
+def complaints(arena: Arena, done: Sequence[Done], expected: str, *, seconds: float) -> Iterator[str]:
+    """Everything that is not as it must be, after that many seconds."""
+    yield from _load(arena, done, seconds)
     yield from _result(arena, expected)
     yield from _attempts(arena)
     yield from _verdicts(arena, done)
@@ -89,5 +94,13 @@ def _leavings(arena: Arena) -> Iterator[str]:
 
 
 def calls(arena: Arena) -> int:
-    """Slurm calls of the last supervisor."""
-    return int(arena.run.status.get("slurm_calls", 0))
+    """All calls to slurmctld by the run: the user's own srun and sbatch, and ours."""
+    return slurm_calls.of_users(arena.bed) - arena.calls_before
+
+
+def _load(arena: Arena, done: Sequence[Done], seconds: float) -> Iterator[str]:
+    """A minute has one call and a fault twenty; each job and attempt costs what it costs without us, too."""
+    own = _CALLS_OF_A_START * (arena.run.attempts + len(arena.run.jobs()))
+    allowed = int(seconds / 60) + _CALLS_OF_A_FAULT * len(done) + own
+    if (made := calls(arena)) > allowed:
+        yield f"{made} calls to slurmctld, {allowed} are allowed"

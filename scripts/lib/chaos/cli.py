@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from product import packages, venv
-from story import release_env
+from story import release_env, slurm_calls
 from story.example import EXAMPLE, lay_out, supervise, user_folder
 from story.job import submit
 from story.waiting import Late, wait_for
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             wait_for(lambda: arena.is_over, "the run has its result", _BACK_S + steps * _STEP_S)
         except Late as exc:
             found.append(str(exc))
-        found += complaints(arena, done, expected)
+        found += complaints(arena, done, expected, seconds=time.monotonic() - began)
         _tell(arena, done, found, seconds=time.monotonic() - began, seed=arguments.seed)
         if found and arguments.keep:
             (arguments.keep / f"chaos-{arguments.seed}.txt").write_text(arena.job.story(), encoding="utf-8")
@@ -96,9 +96,10 @@ def _begun(bed: Testbed, python: Path, steps: int, random: Random) -> Arena:
     trainer = ["--steps", str(steps), "--step-seconds", str(_STEP_S), "--save-every", str(SAVE_EVERY), "--out", "out"]
     options = [*_OPTIONS, "--checkpoint", f"{folder}/checkpoints"]
     words = supervise(python, options, ["-N3", "--time=60", "train.sbatch", *trainer])
+    before = slurm_calls.of_users(bed)
     job = submit(bed, folder, words, env={"PYTHON": str(python)})
     job.wait_checkpoint(deadline_s=_BACK_S)
-    return Arena(bed, folder, job, random)
+    return Arena(bed, folder, job, random, calls_before=before)
 
 
 def _rage(arena: Arena, faults: int, done: list[Done]) -> None:
@@ -145,5 +146,5 @@ def _tell(arena: Arena, done: Sequence[Done], found: Sequence[str], *, seconds: 
     print(
         f"chaos: {'WRONG' if found else 'right'}: seed {seed}, {len(done)} faults ({kinds}), "
         f"{len(records)} interruptions, {arena.run.attempts} attempts in {len(arena.run.jobs())} jobs, "
-        f"verdict to ranks {middle} (median), {calls(arena)} Slurm calls by the last supervisor, {seconds:.0f} s"
+        f"verdict to ranks {middle} (median), {calls(arena)} calls to slurmctld, {seconds:.0f} s"
     )
