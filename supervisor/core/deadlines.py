@@ -21,9 +21,10 @@ def allowed_s(stage: Stage, settings: Settings) -> float | None:
         Stage.STOPPING: settings.stop_deadline_s + _MARGIN_S,
         # The order, and the look whether a timed-out order was carried out.
         Stage.SHRINKING: 2 * slurm + _MARGIN_S,
-        # sbatch, and three looks for the job that a timed-out one made.
-        Stage.SUBMITTING: settings.submit_deadline_s + 3 * (slurm + 1) + _MARGIN_S,
+        # sbatch, three looks for the job that a timed-out one made, and those that wait for this one, before and after.
+        Stage.SUBMITTING: settings.submit_deadline_s + 3 * (slurm + 1) + 4 * slurm + _MARGIN_S,
         Stage.REQUEUEING: 4 * slurm + _MARGIN_S,
+        Stage.LEAVING: settings.checkpoint_deadline_s + _MARGIN_S,
         Stage.ENDING: asking_s(settings),
     }.get(stage)
 

@@ -27,6 +27,10 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started"):
     walltime_at: float | None = None
     preempt_mode: str = ""
     """What Slurm does to the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
+    has_script: bool = True
+    """False: a command in somebody's allocation (`supervise run`), of which no other job can be made."""
+    is_waited_for: bool = False
+    """`sbatch --wait` waits for the end of this very job."""
     restarts: int = 0
     """SLURM_RESTART_COUNT."""
     carried: Carried | None = None
@@ -137,6 +141,14 @@ class Progressed(Fact, frozen=True, kw_only=True, tag="progressed"):
     step: int
 
 
+class Saved(Fact, frozen=True, kw_only=True, tag="saved"):
+    """A save of the attempt took longer than all before: from its first beat to the next step."""
+
+    at: float
+    attempt: AttemptNo
+    seconds: float
+
+
 class Stalled(Fact, frozen=True, kw_only=True, tag="stalled"):
     """After a rank of the attempt had ended or failed, no remaining rank has moved for `silent_s`."""
 
@@ -221,6 +233,12 @@ class Submitted(Fact, frozen=True, kw_only=True, tag="submitted"):
     """unknown: sbatch gave no answer and the job was not found either."""
     job_id: JobId | None = None
     text: str = ""
+    holds: bool = False
+    """Refused without asking sbatch: jobs wait for this one's end that cannot be told to wait for another."""
+    moved: tuple[JobId, ...] = ()
+    """Jobs that waited for this one's end, and wait for the successor's now."""
+    left: tuple[str, ...] = ()
+    """Those that still wait for this one's."""
 
 
 class Requeued(Fact, frozen=True, kw_only=True, tag="requeued"):
@@ -257,6 +275,7 @@ Event = (
     | NodesChecked
     | RanksSeen
     | Progressed
+    | Saved
     | Stalled
     | RankFailed
     | LineSeen

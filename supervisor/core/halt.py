@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from supervisor.core import halted, handover, recover
+from supervisor.core import halted, handover, stopping
 from supervisor.core.carried import Halt
 from supervisor.core.deadlines import leaving_s
 from supervisor.core.end import finish
@@ -64,7 +64,7 @@ def begin(turn: Turn) -> None:
     match turn.state.stage:
         case Stage.RUNNING | Stage.LAUNCHING:
             halted.keep(turn)
-            recover.order_stop(turn)
+            stopping.order_stop(turn)
         case Stage.PREPARING | Stage.CHECKING | Stage.SHRINKING:
             halted.keep(turn)
             finish(turn, words=halted.words(turn.state.halt))

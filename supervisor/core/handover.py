@@ -1,8 +1,8 @@
-"""When this job cannot go on: another one. The ladder is submit, requeue, submit without exclusions, stop."""
+"""When this job cannot go on: another one, by the ladder in `ladder.py`; each rung has a deadline and falls through."""
 
 from typing import Final
 
-from supervisor.core import halted, incident
+from supervisor.core import halted, incident, ladder, planned_record
 from supervisor.core.accounting import with_restart
 from supervisor.core.cause import is_successor_unwanted
 from supervisor.core.end import finish
@@ -11,7 +11,7 @@ from supervisor.core.instructions import CancelJob, Requeue, Submit
 from supervisor.core.policy import budget_used_up, excluded
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
-from supervisor.core.wording import decision, names, planned_action
+from supervisor.core.wording import decision, names, planned_action, waits
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 
 _SUBMITS: Final = 10
@@ -40,21 +40,21 @@ def no_nodes(turn: Turn) -> None:
 def submit(turn: Turn) -> None:
     """Another job, without the nodes that failed here."""
     exclude = excluded(turn.state)
-    turn.state = with_restart(turn.state)
+    if not planned_record.is_of_attempt(turn, "walltime"):
+        turn.state = with_restart(turn.state)
     turn.change_behind(excluded=exclude)
+    turn.set(exclude=exclude, rung=ladder.first(turn.state), is_refused=False)
+    how = "requeue" if turn.state.rung == "requeue" else "resubmit"
     if turn.state.incident is not None and not turn.incident.record.is_closed:
-        incident.acted(turn, action="resubmit", text=planned_action("resubmit", drop=exclude))
-    turn.set(exclude=exclude, rung="submit")
-    _order(turn)
+        incident.acted(turn, action="resubmit", text=planned_action(how, drop=exclude))
+    if how == "requeue":
+        turn.say(f"{ladder.own_id(turn.state)}: asking Slurm to start it again")
+    _order_rung(turn)
 
 
 def order_again(turn: Turn) -> None:
     """After a takeover, or when nobody knows how the last order ended."""
-    if turn.state.rung == "requeue":
-        turn.enter(Stage.REQUEUEING)
-        turn.do(Requeue(exclude=turn.state.exclude))
-    else:
-        _order(turn)
+    _order_rung(turn)
 
 
 def submitted(turn: Turn, event: Submitted) -> None:
@@ -70,9 +70,12 @@ def submitted(turn: Turn, event: Submitted) -> None:
     match event.outcome:
         case "accepted":
             turn.set(submitted=event.job_id)
-            finish(turn, words=f"job {event.job_id} goes on with the run{_without(turn)}", handed_over=True)
+            told = waits(turn.state.job_id, moved=event.moved, left=event.left)
+            words = f"job {event.job_id} goes on with the run{_without(turn)}{'; ' + told if told else ''}"
+            finish(turn, words=words, handed_over=True)
         case "refused":
-            _next_rung(turn, event.text)
+            turn.set(is_refused=turn.state.is_refused or not event.holds)
+            _next_rung(turn, event.text if event.holds else f"sbatch refuses ({event.text})")
         case "unknown":
             _submit_again(turn, event.text)
 
@@ -89,7 +92,7 @@ def requeued(turn: Turn, event: Requeued) -> None:
         incident_action(turn, "requeue")
         finish(turn, words="Slurm starts this job again", handed_over=True)
     else:
-        _next_rung(turn, event.text)
+        _next_rung(turn, f"Slurm does not start this job again ({event.text})")
 
 
 def take_back(turn: Turn) -> None:
@@ -115,6 +118,14 @@ def incident_action(turn: Turn, action: str) -> None:
         incident.acted(turn, action=action, text=turn.incident.record.action_text)
 
 
+def _order_rung(turn: Turn) -> None:
+    if turn.state.rung == "requeue":
+        turn.enter(Stage.REQUEUEING)
+        turn.do(Requeue(exclude=turn.state.exclude))
+    else:
+        _order(turn)
+
+
 def _order(turn: Turn) -> None:
     tries = turn.state.tries if turn.state.stage is Stage.SUBMITTING else 0
     turn.enter(Stage.SUBMITTING)
@@ -122,7 +133,14 @@ def _order(turn: Turn) -> None:
     attempt = turn.state.attempt
     may_live = turn.state.is_unproven or (attempt is not None and not attempt.is_gone)
     # A person may have halted the run since: then a job is only looked for, to cancel it.
-    turn.do(Submit(exclude=turn.state.exclude, after_this_job=may_live, only_look=turn.state.halt is not None))
+    turn.do(
+        Submit(
+            exclude=turn.state.exclude,
+            after_this_job=may_live,
+            only_look=turn.state.halt is not None,
+            whoever_waits=turn.state.rung != "submit",
+        )
+    )
 
 
 def _submit_again(turn: Turn, text: str) -> None:
@@ -135,23 +153,23 @@ def _submit_again(turn: Turn, text: str) -> None:
     _order(turn)
 
 
-def _next_rung(turn: Turn, text: str) -> None:
-    match turn.state.rung:
-        case "submit":
-            turn.say(f"sbatch refuses ({text}); asking Slurm to start this job again")
-            turn.set(rung="requeue")
-            turn.enter(Stage.REQUEUEING)
-            turn.do(Requeue(exclude=turn.state.exclude))
-        case "requeue" if turn.state.exclude:
-            turn.say(f"Slurm does not start this job again ({text}); submitting without exclusions")
-            turn.set(rung="submit_anywhere", exclude=())
-            _order(turn)
-        case _:
-            turn.set(rung="submit_anywhere")
-            _no_other_job(turn, text)
+def _next_rung(turn: Turn, why: str) -> None:
+    rung = ladder.below(turn.state)
+    if rung is None:
+        turn.set(rung="submit_anywhere")
+        _no_other_job(turn, why)
+        return
+    doing = {
+        "requeue": "asking Slurm to start this job again",
+        "submit_anyhow": "submitting another one",
+        "submit_anywhere": "submitting without exclusions",
+    }
+    turn.say(f"{why}; {doing[rung]}")
+    turn.set(rung=rung, exclude=() if rung == "submit_anywhere" else turn.state.exclude)
+    _order_rung(turn)
 
 
-def _no_other_job(turn: Turn, text: str) -> None:
+def _no_other_job(turn: Turn, why: str) -> None:
     attempt = turn.state.attempt
     if attempt is None:
         _start_anyway(turn)
@@ -161,7 +179,7 @@ def _no_other_job(turn: Turn, text: str) -> None:
         turn.enter(Stage.RUNNING)
     else:
         incident_action(turn, "stop")
-        finish(turn, words=f"stopped: no other job can be had ({text})")
+        finish(turn, words=f"stopped: no other job can be had: {why}")
 
 
 def _start_anyway(turn: Turn) -> None:

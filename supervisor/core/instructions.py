@@ -92,6 +92,8 @@ class Submit(Fact, frozen=True, kw_only=True, tag="submit"):
     """Something of this job may still live: the successor must not begin before it has ended (`afterany`)."""
     only_look: bool = False
     """Given before, and now there is no cause for it: find the job that it may have made, and make none."""
+    whoever_waits: bool = False
+    """Nothing better is left: jobs that wait for this one's end and cannot be moved are no reason against it."""
 
 
 class CancelJob(Fact, frozen=True, kw_only=True, tag="cancel_job"):

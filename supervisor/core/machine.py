@@ -11,9 +11,12 @@ from supervisor.core import (
     incident,
     late_cancel,
     launch,
+    leaving,
+    limit,
     orders,
     planned,
     recover,
+    stopping,
     takeover,
     ticks,
     watch,
@@ -38,6 +41,7 @@ from supervisor.core.events import (
     RanksSeen,
     Requeued,
     RunStarted,
+    Saved,
     Shrunk,
     SignalReceived,
     SlurmReported,
@@ -94,6 +98,8 @@ def _run_started(turn: Turn, event: RunStarted) -> None:
         started_at=event.at,
         walltime_at=event.walltime_at,
         preempt_mode=event.preempt_mode,
+        has_script=event.has_script,
+        is_waited_for=event.is_waited_for,
         is_first_job=event.carried is None,
         halt=behind.halt,
         # The last order may have been carried out by a job that did not live to take it away.
@@ -133,7 +139,9 @@ def _handle(turn: Turn, event: Event) -> None:
     match event:
         case AgentUp() | AgentSilent() | NodeProbed() | SlurmReported() | Tick():
             _of_nodes(turn, event)
-        case AttemptStarted() | AttemptEnded() | RanksSeen() | Progressed() | Stalled() | RankFailed() | LineSeen():
+        case AttemptStarted() | AttemptEnded():
+            _of_attempt(turn, event)
+        case RanksSeen() | Progressed() | Saved() | Stalled() | RankFailed() | LineSeen():
             _of_attempt(turn, event)
         case SupervisorStarted():
             takeover.began(turn, event)
@@ -160,25 +168,28 @@ def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmRepor
         case SlurmReported():
             watch.slurm_said(turn, event)
             breaker.slurm_said(turn, event)
+            limit.slurm_said(turn)
             ticks.slurm_said(turn, event)
         case Tick():
             # A node may be given up for lost by age alone: before anything is started on it.
             ticks.judge_losses(turn)
             ticks.tick(turn)
             halt.look(turn)
+            limit.look(turn)
+            leaving.look(turn)
             return
     ticks.judge_losses(turn)
 
 
 def _of_attempt(
     turn: Turn,
-    event: AttemptStarted | AttemptEnded | RanksSeen | Progressed | Stalled | RankFailed | LineSeen,
+    event: AttemptStarted | AttemptEnded | RanksSeen | Progressed | Saved | Stalled | RankFailed | LineSeen,
 ) -> None:
     if isinstance(event, AttemptStarted):
         launch.started(turn, event)
         if turn.state.attempt is not None and event.attempt == turn.attempt.number:
             planned.started_late(turn)
-            recover.started_late(turn)
+            stopping.started_late(turn)
     elif turn.state.attempt is None or event.attempt != turn.state.attempt.number:
         return
     elif isinstance(event, AttemptEnded):
@@ -198,13 +209,15 @@ def _answer(
         case Diagnosed():
             recover.diagnosed(turn, event)
         case Stopped():
-            recover.stopped(turn, event)
+            stopping.stopped(turn, event)
         case Shrunk():
             launch.shrunk(turn, event)
         case CheckpointChosen():
             launch.chosen(turn, event)
             planned.chosen(turn, event)
             halt.chosen(turn, event)
+            limit.chosen(turn, event)
+            leaving.chosen(turn, event)
         case Submitted():
             handover.submitted(turn, event)
             planned.submitted(turn, event)

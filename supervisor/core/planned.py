@@ -21,8 +21,9 @@ from supervisor.core.end import finish
 from supervisor.core.events import CheckpointChosen, Requeued, SignalReceived, SlurmReported, Submitted
 from supervisor.core.instructions import AskSlurm, ChooseCheckpoint, StopAttempt, Submit
 from supervisor.core.policy import excluded
-from supervisor.core.state import Stage, Term
+from supervisor.core.state import Stage, State, Term
 from supervisor.core.turn import Turn
+from supervisor.core.wording import waits
 
 _PAUSES_S: Final = (1.0, 3.0)
 """Before a submission that failed is tried again: Slurm kills the job some seconds after its SIGTERM (KillWait)."""
@@ -102,6 +103,8 @@ def submitted(turn: Turn, event: Submitted) -> None:
         return
     if event.outcome == "accepted":
         turn.set(submitted=event.job_id)
+        if event.moved or event.left:
+            turn.say(waits(turn.state.job_id, moved=event.moved, left=event.left))
     elif not turn.term.is_answered or turn.term.is_choosing:
         # Whether there is a cause is not known yet: as soon as it is, and not as one more try.
         turn.change_term(submit_at=turn.at)
@@ -132,7 +135,9 @@ def order_submission(turn: Turn) -> None:
     turn.change_term(submit_at=None)
     turn.set(deadline=turn.at + leaving_s(turn.settings))
     # The script may still be saving: the successor waits for the end of this job, which is near.
-    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True, only_look=not _is_wanted(turn)))
+    # Whoever waits: a job that is being ended cannot be started again under its own id.
+    only_look = not _is_wanted(turn)
+    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True, only_look=only_look, whoever_waits=True))
 
 
 def requeued(turn: Turn, event: Requeued) -> None:
@@ -224,15 +229,15 @@ def _goes_on(turn: Turn) -> bool:
         return False
     if turn.term.cause == "preemption":
         return not is_requeued_by_slurm(turn.state)
-    return bool(turn.settings.checkpoint) and _has_progress(turn)
+    return bool(turn.settings.checkpoint) and has_progress(turn.state, turn.term.newest_step)
 
 
-def _has_progress(turn: Turn) -> bool:
+def has_progress(state: State, newest: int | None) -> bool:
     """A checkpoint newer than all that this job started from; where none could be read, steps beyond it."""
-    newest, known = turn.term.newest_step, turn.state.behind.checkpoint_step
+    known = state.behind.checkpoint_step
     if newest is not None:
         return known is None or newest > known
-    step = turn.state.attempt.step if turn.state.attempt else None
+    step = state.attempt.step if state.attempt else None
     return step is not None and step > (known or 0)
 
 
@@ -272,5 +277,5 @@ def _finish(turn: Turn) -> None:
     words = halted.words(halt) if halt is not None and halt.is_now else WORDS[cause]
     if turn.state.submitted is not None:
         words += f"; job {turn.state.submitted} goes on with the run"
-    planned_record.keep(turn, cause, words, goes_on=goes_on)
+    planned_record.keep(turn, cause, words, goes_on=goes_on, evidence_at=turn.term.at)
     finish(turn, words=words, handed_over=goes_on, is_ended_by_term=True)

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from supervisor.core import halted
+from supervisor.core import halted, ladder
 from supervisor.core.accounting import is_too_much_lost, lost_share
 from supervisor.core.placement import Placement, leaving, place
 from supervisor.core.policy_table import row
@@ -91,7 +91,8 @@ def _relaunch(state: State, placement: Placement, wait_s: float) -> Decision:
 
 def _resubmission(state: State) -> Decision:
     exclude = excluded(state)
-    return Decision(action="resubmit", exclude=exclude, text=planned_action("resubmit", drop=exclude))
+    how = "requeue" if ladder.first(state) == "requeue" else "resubmit"
+    return Decision(action="resubmit", exclude=exclude, text=planned_action(how, drop=exclude))
 
 
 def _distrusted(verdict: Verdict, state: State, settings: Settings) -> str:

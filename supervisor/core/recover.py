@@ -1,13 +1,13 @@
-"""One interruption, from its first sign to the moment when nothing of the attempt lives any more."""
+"""One interruption, from its first sign to the decision what is done about it."""
 
 from typing import Final
 
-from supervisor.core import halted, handover, incident, launch, planned, watch
+from supervisor.core import halted, incident, launch, limit, planned, stopping, watch
 from supervisor.core.answer_to_signal import is_answer_to_signal
 from supervisor.core.cause import POSITIVE
 from supervisor.core.end import finish
-from supervisor.core.events import AttemptEnded, Diagnosed, Stopped
-from supervisor.core.instructions import AskSlurm, Collect, StopAttempt
+from supervisor.core.events import AttemptEnded, Diagnosed
+from supervisor.core.instructions import AskSlurm, Collect
 from supervisor.core.policy import decide
 from supervisor.core.remember import remember
 from supervisor.core.state import Exit, Stage
@@ -16,8 +16,6 @@ from supervisor.core.wording import completed, decision, ended_by, silence, verd
 from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 
-_STOPS: Final = 3
-"""Orders to stop with proof, each with a deadline of its own, before the proof is given up."""
 _COLLECTS: Final = 3
 """Supervisors that gather the evidence of one incident, before it is left alone: it may be what kills them."""
 
@@ -51,7 +49,7 @@ def ended(turn: Turn, event: AttemptEnded) -> None:
         case Stage.COLLECTING if status.is_good:
             _ended_well_after_all(turn)
         case Stage.STOPPING if attempt.is_gone:
-            after_stop(turn)
+            stopping.after_stop(turn)
         case _:
             pass
 
@@ -83,24 +81,6 @@ def act_if_known(turn: Turn) -> None:
         _act(turn)
 
 
-def stopped(turn: Turn, event: Stopped) -> None:
-    """The proof, or who is in its way."""
-    attempt = turn.state.attempt
-    if attempt is None or event.attempt != attempt.number:
-        return
-    if event.is_proven:
-        turn.change_attempt(is_gone=True)
-    if turn.state.stage is Stage.ENDING:
-        planned.settle(turn)
-    if turn.state.stage is not Stage.STOPPING:
-        return
-    _note_obstacles(turn, event)
-    if not event.is_proven:
-        _stop_again(turn, event.text)
-    elif turn.attempt.exit is not None or not turn.attempt.is_started:
-        after_stop(turn)
-
-
 def launch_again(turn: Turn) -> None:
     """An order to launch that was not answered is given again, unless one of its nodes is lost by now."""
     lost = watch.lost_of_attempt(turn)
@@ -110,27 +90,6 @@ def launch_again(turn: Turn) -> None:
         launch.launch_again(turn)
 
 
-def started_late(turn: Turn) -> None:
-    """An attempt that was held to be gone before it began has started after all: it is stopped again."""
-    attempt = turn.attempt
-    is_between = turn.state.stage in {Stage.SHRINKING, Stage.CHECKING}
-    if attempt.is_gone and attempt.is_started and attempt.is_live and is_between:
-        turn.change_attempt(is_gone=False)
-        order_stop(turn)
-
-
-def after_stop(turn: Turn) -> None:
-    """Nothing lives: do what was decided."""
-    incident.stopped(turn)
-    match turn.incident.record.action:
-        case "stop":
-            finish(turn, words=_last_words(turn), is_told=True)
-        case "resubmit":
-            handover.submit(turn)
-        case _:
-            launch.go_on(turn)
-
-
 def late(turn: Turn) -> None:
     """The stage's time is over."""
     if turn.state.stage is Stage.COLLECTING:
@@ -138,18 +97,18 @@ def late(turn: Turn) -> None:
         if not turn.incident.is_diagnosed:
             incident.diagnosed(turn, incident.no_verdict(turn.attempt))
         act_if_known(turn)
-    elif turn.attempt.is_gone:
-        _stop_again(turn, "the keeper does not say how the script ended")
     else:
-        stopped(turn, Stopped(at=turn.at, attempt=turn.attempt.number, is_proven=False, text="no answer in time"))
+        stopping.late(turn)
 
 
 def ask_again(turn: Turn) -> None:
     """After a takeover: what was asked for in this stage is asked again."""
     if turn.state.stage is Stage.COLLECTING:
         _collect_again(turn)
+    elif turn.state.stage is Stage.LEAVING:
+        limit.ended(turn)
     else:
-        order_stop(turn)
+        stopping.order_stop(turn)
 
 
 def _collect_again(turn: Turn) -> None:
@@ -163,41 +122,19 @@ def _collect_again(turn: Turn) -> None:
         late(turn)
 
 
-def order_stop(turn: Turn) -> None:
-    """Stop the attempt with proof on every node that is not known to be lost."""
-    attempt, tries = turn.attempt, turn.state.tries if turn.state.stage is Stage.STOPPING else 0
-    turn.enter(Stage.STOPPING)
-    turn.set(tries=tries)
-    turn.change_attempt(is_stopping=attempt.is_stopping or attempt.exit is None)
-    if turn.incident.record.action.startswith("relaunch"):
-        # Beside the stop: Slurm keeps the step of a dead node, and its resources, until the node has left the job.
-        launch.take_out(turn, only=watch.lost_of_attempt(turn))
-    turn.do(stop_order(turn))
-
-
-def stop_order(turn: Turn) -> StopAttempt:
-    """The order to stop the present attempt."""
-    attempt, state = turn.attempt, turn.state
-    lost = set(state.incident.lost) if state.incident else set()
-    lost |= {node for node in state.trouble if node in state.unfit} | set(state.unkillable)
-    return StopAttempt(
-        attempt=attempt.number,
-        nodes=attempt.nodes,
-        lost=tuple(node for node in attempt.nodes if node in lost or node in state.out),
-    )
-
-
 def _ended_by_itself(turn: Turn, status: Exit) -> None:
     if turn.state.halt is not None:
         # It was asked to save and stop.
         halted.keep(turn)
         finish(turn, words=halted.words(turn.state.halt))
+    elif limit.is_heard(turn):
+        limit.ended(turn)
     elif status.is_good:
         finish(turn, words=completed(interruptions(turn)))
     elif is_answer_to_signal(turn):
         finish(turn, words=f"the script ended after a signal, with {ended_by(status.code, status.signal)}")
     elif turn.attempt.is_observed:
-        finish(turn, words=_last_words(turn))
+        finish(turn, words=stopping.last_words(turn))
     else:
         interrupted(turn, evidence_at=turn.attempt.failed_at or turn.at, lost=watch.lost_of_attempt(turn))
 
@@ -209,7 +146,10 @@ def _ended_well_after_all(turn: Turn) -> None:
     incident.diagnosed(turn, verdict)
     incident.acted(turn, action="none", text=words)
     incident.close_planned(turn)
-    finish(turn, words=completed(interruptions(turn)))
+    if limit.is_heard(turn):
+        limit.ended(turn)
+    else:
+        finish(turn, words=completed(interruptions(turn)))
 
 
 def _ask(turn: Turn) -> None:
@@ -244,9 +184,9 @@ def _act(turn: Turn) -> None:
     if wanted.action == "observe":
         _leave_alone(turn)
     elif wanted.action == "stop" and not attempt.is_live:
-        finish(turn, words=_last_words(turn), is_told=True)
+        finish(turn, words=stopping.last_words(turn), is_told=True)
     else:
-        order_stop(turn)
+        stopping.order_stop(turn)
 
 
 def _leave_alone(turn: Turn) -> None:
@@ -258,39 +198,3 @@ def _leave_alone(turn: Turn) -> None:
         turn.enter(Stage.RUNNING)
     else:
         finish(turn, words="ended, with nothing done about it (mode observe)")
-
-
-def _note_obstacles(turn: Turn, event: Stopped) -> None:
-    """Nodes with something that cannot be killed, or that fell silent meanwhile, must leave."""
-    state = turn.state
-    silent = tuple(node for node in event.unreachable if node not in {state.batch_host, *turn.incident.lost})
-    for node in event.unkillable:
-        launch.note_unfit(turn, node, "a process cannot be killed")
-    for node in silent:
-        launch.note_unfit(turn, node, "gave no answer while the attempt was stopped")
-    unkillable = tuple(dict.fromkeys([*state.unkillable, *event.unkillable]))
-    turn.set(unkillable=unkillable)
-    turn.change_incident(lost=tuple(dict.fromkeys([*turn.incident.lost, *silent])))
-
-
-def _stop_again(turn: Turn, text: str) -> None:
-    tries = turn.state.tries + 1
-    if tries < _STOPS:
-        turn.set(tries=tries)
-        order_stop(turn)
-        return
-    turn.set(is_unproven=True)
-    turn.say(f"attempt {turn.attempt.number} cannot be proven stopped ({text}): nothing is started in this job")
-    incident.stopped(turn)
-    if turn.incident.record.action == "stop":
-        finish(turn, words=_last_words(turn))
-    else:
-        handover.submit(turn)
-
-
-def _last_words(turn: Turn) -> str:
-    if turn.state.halt is not None:
-        return halted.words(turn.state.halt)
-    record = turn.incident.record
-    summary = f", {record.verdict.summary.rstrip('.')}" if record.verdict.summary else ""
-    return f"{verdict_name(record.verdict)}{summary}; {record.action_text}"

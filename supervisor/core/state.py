@@ -13,6 +13,8 @@ from supervisor.model.job_comment import Mark
 from supervisor.model.order import Answer
 from supervisor.model.records import IncidentRecord
 
+Rung = Literal["submit", "requeue", "submit_anyhow", "submit_anywhere"]
+
 
 class Stage(StrEnum):
     """What a job is doing. All but `running` have a deadline (`deadlines.py`)."""
@@ -27,6 +29,8 @@ class Stage(StrEnum):
     SHRINKING = "shrinking"
     CHECKING = "checking"
     """Tier 0 and checkpoint before a relaunch."""
+    LEAVING = "leaving"
+    """The script has ended after its ranks were asked to save before the time limit."""
     SUBMITTING = "submitting"
     REQUEUEING = "requeueing"
     ENDING = "ending"
@@ -156,6 +160,21 @@ class Term(Fact, frozen=True, kw_only=True):
     """When the next one is due."""
 
 
+class Saving(Fact, frozen=True, kw_only=True):
+    """The time limit is near, and the ranks are to save before it."""
+
+    slurm_at: float
+    """When Slurm was asked whether the limit still stands."""
+    asked_at: float | None = None
+    """When the ranks were asked first."""
+    looked_at: float = 0.0
+    known_step: int | None = None
+    """Step of the newest checkpoint when they were asked; -1: there was none; None: not known."""
+    newest_step: int | None = None
+    """Of one that has become whole since."""
+    saved_at: float | None = None
+
+
 class State(Fact, frozen=True, kw_only=True):
     """One job of a run, and what the run has behind it."""
 
@@ -173,6 +192,10 @@ class State(Fact, frozen=True, kw_only=True):
     """What Slurm does to the job when another one takes its nodes; empty: not known."""
     grace_until: float | None = None
     """When the grace of a preemption under way is over, as Slurm said within it."""
+    has_script: bool = True
+    """False: no other job can be made of the run (`supervise run`)."""
+    is_waited_for: bool = False
+    """`sbatch --wait` waits for the end of this very job."""
     is_first_job: bool = True
     out: tuple[NodeName, ...] = ()
     """Nodes that have left the job."""
@@ -203,6 +226,7 @@ class State(Fact, frozen=True, kw_only=True):
     choice_tries: int = 0
     not_before: float | None = None
     """The next attempt waits until then: the cause is one that asking at once makes worse."""
+    saving: Saving | None = None
     halt: Halt | None = None
     answers: dict[str, Answer] = {}  # noqa: RUF012  # msgspec copies mutable defaults
     """To persons' orders, by the order's id: the last few."""
@@ -218,8 +242,10 @@ class State(Fact, frozen=True, kw_only=True):
     """Of the submission under way."""
     is_unproven: bool = False
     """The last attempt could not be proven stopped: nothing is started in this job."""
-    rung: Literal["submit", "requeue", "submit_anywhere"] = "submit"
-    """How far down the ladder of other jobs we are."""
+    rung: Rung = "submit"
+    """How far down the ladder of other jobs we are (`ladder.py`)."""
+    is_refused: bool = False
+    """Sbatch has refused on this ladder."""
     may_start_anyway: bool = False
     """No other job can be had: the first attempt takes what nodes there are, as plain sbatch would."""
     is_silence_told: bool = False

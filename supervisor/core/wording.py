@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from supervisor.model.ids import NodeName
+from supervisor.model.ids import JobId, NodeName
 from supervisor.model.verdict import Verdict
 
 _SHOWN = 4
@@ -40,9 +40,22 @@ def planned_action(
             done = f"starting again{later} on {names(nodes)}"
         case "relaunch_smaller":
             done = f"starting again{later} on {len(nodes)} node{'s' * (len(nodes) != 1)}, with no spare left"
+        case "requeue":
+            return f"asking Slurm to start this job again{' without ' + names(drop) if drop else ''}"
         case _:
             return f"submitting again{' without ' + names(drop) if drop else ''}"
     return f"{leaves}; {done}" if leaves else done
+
+
+def waits(job: JobId, *, moved: Sequence[str], left: Sequence[str]) -> str:
+    """Who waits for the successor from now on, and who still waits for the job that it takes over from."""
+    told = [f"{_jobs(moved)} for it now"] if moved else []
+    told += [f"{_jobs(left)} for job {job}, which it cannot stand for"] if left else []
+    return "; ".join(told)
+
+
+def _jobs(jobs: Sequence[str]) -> str:
+    return f"job {jobs[0]} waits" if len(jobs) == 1 else f"jobs {', '.join(jobs)} wait"
 
 
 def decision(verdict: Verdict, text: str, *, attempt: int, stops: bool) -> str:

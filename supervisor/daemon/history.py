@@ -1,15 +1,17 @@
 """Where the run stands when this supervisor begins: new, in a new job, or left behind by one that died."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from supervisor.core.events import Event, RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import State
+from supervisor.core.succession import begun_by_agent
 from supervisor.core.summary import carried
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import JobId, RunId
+from supervisor.model.takeover import Takeover
 from supervisor.settings import Settings
 
 
@@ -43,15 +45,21 @@ def opening(
     spares: int,
     walltime_at: float | None,
     preempt_mode: str,
+    has_script: bool = True,
+    is_waited_for: bool = False,
+    takeover: Takeover | None = None,
     now: float,
 ) -> Opening:
-    """What the log of this run means for the job that we are in. Pure."""
+    """What the log of this run means for the job that we are in. `takeover`: an agent has started it. Pure."""
     before = replay(events, settings)
     started = [at for at, event in enumerate(events) if isinstance(event, RunStarted | Snapshot)]
     if started and _job(events[started[-1]]) == (around.job_id, around.restarts):
         since = events[started[-1] :]
         generation = 1 + _supervisors(since[0]) + sum(isinstance(event, SupervisorStarted) for event in since)
         return Opening(before, SupervisorStarted(at=now, generation=generation), generation)
+    behind = carried(before, events[-1].at) if started else None
+    if behind is not None and takeover is not None:
+        behind = begun_by_agent(behind, takeover)
     event = RunStarted(
         at=now,
         run_id=run_id,
@@ -61,10 +69,22 @@ def opening(
         spares=spares,
         walltime_at=walltime_at,
         preempt_mode=preempt_mode,
+        has_script=has_script,
+        is_waited_for=is_waited_for,
         restarts=around.restarts,
-        carried=carried(before, events[-1].at) if started else None,
+        carried=behind,
     )
     return Opening(before if started else State(), event, 1)
+
+
+def begun_by(takeovers: Iterable[Takeover], around: Surroundings) -> Takeover | None:
+    """The agent's claim that this start of this job follows from; None: no agent has started it."""
+    job, before = around.raw_job_id, around.restarts - 1
+    for each in takeovers:
+        is_requeued = each.is_requeued and (each.job_id, each.restarts) == (job, before)
+        if is_requeued or (each.successor == job and around.restarts == 0):
+            return each
+    return None
 
 
 def _job(begin: Recorded) -> tuple[JobId, int] | None:

@@ -22,7 +22,8 @@ from supervisor.daemon.hands.dispatch import Hands
 from supervisor.daemon.hands.notify import Teller
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.hands.site import site_hand
-from supervisor.daemon.history import Opening, opening
+from supervisor.daemon.history import Opening, begun_by, opening
+from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.logs import log_to
 from supervisor.daemon.orders import watch_orders
@@ -32,7 +33,9 @@ from supervisor.errors import SuperviseError
 from supervisor.ledger.claim import Claim, claim
 from supervisor.ledger.event_log import FILE, EventLog, read_events
 from supervisor.ledger.run_folder import job_ids, read_run
+from supervisor.ledger.takeover import takeovers
 from supervisor.ledger.writer import Writer
+from supervisor.slurm.successor import is_waited_for
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -137,8 +140,17 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
         spares=min(basics.settings.spares, len(basics.around.nodes) - 1),
         walltime_at=parts.prospects.walltime_at,
         preempt_mode=parts.prospects.preempt_mode,
+        has_script=bool(basics.run.script_name),
+        is_waited_for=await asyncio.to_thread(_is_waited_for, basics),
+        takeover=begun_by(await asyncio.to_thread(takeovers, basics.folder), basics.around),
         now=basics.clock(),
     )
+
+
+def _is_waited_for(basics: Basics) -> bool:
+    """An sbatch with `--wait` waits for the job that it submitted: the run's first, and for no successor."""
+    first = job_ids(basics.folder)[:1]
+    return first == [basics.around.raw_job_id] and is_waited_for(basics.run, environment_of_the_job())
 
 
 async def _is_alone(basics: Basics, parts: Parts, begins: Opening) -> bool:
@@ -159,8 +171,10 @@ async def _is_alone(basics: Basics, parts: Parts, begins: Opening) -> bool:
         await _end(basics, f"job {', '.join(left)} goes on with this run: this one ends")
         return False
     older = [job for job in others if _is_older(job, around)]
+    # Off a dead node a job stays COMPLETING for minutes: what it ran there is proven stopped, or has fenced itself.
+    may_complete = begins.is_settled or begun_by(await asyncio.to_thread(takeovers, basics.folder), around) is not None
     left = await predecessor.ended(
-        slurm, older, may_complete=begins.is_settled, ask_s=ask_s, deadline_s=_PREDECESSOR_S - _SUCCESSOR_S
+        slurm, older, may_complete=may_complete, ask_s=ask_s, deadline_s=_PREDECESSOR_S - _SUCCESSOR_S
     )
     if left:
         words = f"job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s"
@@ -222,7 +236,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         # What must go on until the last word is said, and what ends with the keeper.
         machine = _begun(group, {"machine": driver.run(), "clock": driver.tick(), "notify": teller.run()})
         others = {"comment": commenter.run(), "report": reporter.run(), **({"site": site.run()} if site else {})}
-        watching = _begun(group, {**_watches(basics, parts, begins), **others})
+        watching = _begun(group, {**_watches(basics, parts, begins, lambda: driver.state), **others})
         await eyes.watch_keeper(world)
         _cancel(watching)
         hands.let_go()
@@ -236,7 +250,9 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         await site.close()
 
 
-def _watches(basics: Basics, parts: Parts, begins: Opening) -> dict[str, Coroutine[Any, Any, None]]:
+def _watches(
+    basics: Basics, parts: Parts, begins: Opening, state: Callable[[], State]
+) -> dict[str, Coroutine[Any, Any, None]]:
     """What looks at the world for as long as the keeper does, by name."""
     world = parts.world
     found = {
@@ -253,6 +269,7 @@ def _watches(basics: Basics, parts: Parts, begins: Opening) -> dict[str, Corouti
             generation=begins.generation,
             here=basics.around.here,
             address=parts.address,
+            held=lambda: state().held,
         ),
     }
     if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:

@@ -7,6 +7,7 @@ from typing import NoReturn
 from supervisor.errors import NoSlurm
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
+from supervisor.slurm.dependents import Waiting
 from supervisor.slurm.facts import SlurmConfig, StepFacts
 from supervisor.slurm.process import CallCount
 
@@ -74,6 +75,16 @@ class AbsentSlurm:
         """Raises `NoSlurm`."""
         del names, nodes, required, deadline_s
         _refuse(f"exclude nodes from {job}")
+
+    async def waiting(self, *, deadline_s: float) -> tuple[Waiting, ...]:
+        """No queue."""
+        del deadline_s
+        return ()
+
+    async def depend(self, jobs: Sequence[JobId], dependency: str, *, deadline_s: float) -> None:
+        """Raises `NoSlurm`."""
+        del dependency, deadline_s
+        _refuse(f"change jobs {', '.join(jobs)}")
 
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Nobody would read it: nothing happens."""

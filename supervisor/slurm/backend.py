@@ -9,6 +9,7 @@ from typing import Protocol
 
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
+from supervisor.slurm.dependents import Waiting
 from supervisor.slurm.facts import SlurmConfig, StepFacts
 from supervisor.slurm.process import CallCount
 
@@ -52,6 +53,12 @@ class Backend(Protocol):
         self, job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iterable[NodeName] = (), deadline_s: float
     ) -> None:
         """Where a requeued job may not start, and with how many nodes."""
+
+    async def waiting(self, *, deadline_s: float) -> tuple[Waiting, ...]:
+        """Every job in the queue that waits for another one, as far as the user may see it."""
+
+    async def depend(self, jobs: Sequence[JobId], dependency: str, *, deadline_s: float) -> None:
+        """What these pending jobs wait for from now on."""
 
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Set the job's Comment."""

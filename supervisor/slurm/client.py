@@ -11,6 +11,7 @@ from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm import commands, parse
+from supervisor.slurm.dependents import Waiting, parse_waiting
 from supervisor.slurm.facts import NodeRecord, SlurmConfig, StepFacts
 from supervisor.slurm.process import Answer, CallCount, run, shielded, shown
 
@@ -173,6 +174,14 @@ class Slurm:
     ) -> None:
         """Where a requeued job may not start, and with how many nodes."""
         await self._update(job, commands.exclude(job, names, nodes=nodes, required=required), deadline_s)
+
+    async def waiting(self, *, deadline_s: float) -> tuple[Waiting, ...]:
+        """Every job in the queue that waits for another one, as far as the user may see it."""
+        return await self._told(commands.list_waiting(), deadline_s, parse_waiting)
+
+    async def depend(self, jobs: Sequence[JobId], dependency: str, *, deadline_s: float) -> None:
+        """What these pending jobs wait for from now on."""
+        await self._act(commands.depend(jobs, dependency), deadline_s)
 
     async def update_comment(self, job: JobId, text: str, *, deadline_s: float) -> None:
         """Set the job's Comment."""

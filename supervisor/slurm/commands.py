@@ -43,6 +43,11 @@ def list_my_recent_jobs() -> list[str]:
     return ["squeue", "--me", "-h", "-r", "-t", "all", "-o", "%i|%T|%N"]
 
 
+def list_waiting() -> list[str]:
+    """Every pending job that the user may see: number (of an array its own), uid, dependency and name."""
+    return ["squeue", "-a", "-h", "-t", "PD", "-o", "%F|%U|%E|%j"]
+
+
 def show_nodes(names: Iterable[NodeName] = ()) -> list[str]:
     """These nodes, one per line; no name: all nodes."""
     wanted = compress(names)
@@ -99,6 +104,11 @@ def exclude(job: JobId, names: Iterable[NodeName], *, nodes: int, required: Iter
     return _update(job, ExcNodeList=compress(names), NumNodes=str(nodes), ReqNodeList=compress(required))
 
 
+def depend(jobs: Sequence[JobId], dependency: str) -> list[str]:
+    """What these pending jobs wait for from now on."""
+    return _update(JobId(",".join(jobs)), Dependency=dependency)
+
+
 def requeue(job: JobId) -> list[str]:
     """Requeue a running job; never `requeuehold`, which would leave it held if we die in between."""
     return ["scontrol", "requeue", job]
@@ -150,6 +160,13 @@ def agent_step(
         AGENT_STEP,
         *command,
     ]
+
+
+def task_on(job: JobId, node: NodeName, command: Sequence[str], *, name: str, memory_mb: int) -> list[str]:
+    """One task on one node of a running job, beside whatever else runs there; not an agent's, and not the user's."""
+    where = ["--jobid", job, "-w", node, "-N", "1", "-n", "1", "-J", name]
+    beside = ["--overlap", "-K0", "--mpi=none", "--cpu-bind=none", f"--mem={memory_mb}", "--input=none"]
+    return ["srun", *beside, *where, *command]
 
 
 def attach(step: str) -> list[str]:

@@ -148,6 +148,14 @@ def successor(run: RunFile, folder: str, *, exclude: Sequence[NodeName], spares:
     )
 
 
+def is_waited_for(run: RunFile, env: Mapping[str, str]) -> bool:
+    """Whether the first sbatch of the run waits for the end of the job that it submitted (`--wait`)."""
+    options = effective(
+        parse_directives(run.script_text).options(), options_of_environment(env), parse(run.sbatch_args).options
+    )
+    return "wait" in options
+
+
 @dataclass(frozen=True, slots=True)
 class _Merged:
     options: list[Option]

@@ -80,6 +80,9 @@ class World:
     settings: Settings = field(default_factory=Settings)
     walltime_s: float | None = 86_400.0
     preempt_mode: str = ""
+    job_id: JobId = field(default=JobId("17"))
+    has_script: bool = True
+    is_waited_for: bool = False
     carried: Carried | None = None
     at: float = 1000.0
     state: State = field(default_factory=State)
@@ -101,7 +104,7 @@ class World:
     furthest: int | None = None
     """The furthest step that is found with the evidence."""
     sbatch: list[str] = field(default_factory=list)
-    """How the next submissions end; when it is empty they are accepted."""
+    """How the next submissions end; when it is empty they are accepted. `holds`: somebody waits for this very job."""
     unheard: JobId | None = None
     """The job that a submission has made whose answer nobody heard."""
     requeue_ok: bool = True
@@ -130,7 +133,9 @@ class World:
             RunStarted(
                 at=self.at,
                 run_id=RunId("llama-abcde"),
-                job_id=JobId("17"),
+                job_id=self.job_id,
+                has_script=self.has_script,
+                is_waited_for=self.is_waited_for,
                 nodes=self.all_nodes,
                 batch_host=node(1),
                 spares=self.spares,
@@ -337,7 +342,7 @@ class World:
             case Shrink():
                 return Shrunk(at=self.at, dropped=order.drop, ok=self.shrink_ok, text="" if self.shrink_ok else "no")
             case Submit():
-                return self._looked() if order.only_look else self._submitted()
+                return self._looked() if order.only_look else self._submitted(order)
             case Requeue():
                 return Requeued(at=self.at, ok=self.requeue_ok, text="" if self.requeue_ok else "disabled")
 
@@ -384,8 +389,11 @@ class World:
             return Submitted(at=self.at, outcome="refused", text="no job was made")
         return Submitted(at=self.at, outcome="accepted", job_id=self.unheard)
 
-    def _submitted(self) -> Submitted:
+    def _submitted(self, order: Submit) -> Submitted:
         outcome = self.sbatch.pop(0) if self.sbatch else "accepted"
+        if outcome == "holds" and not order.whoever_waits:
+            return Submitted(at=self.at, outcome="refused", text="job 40 waits for this very job", holds=True)
+        outcome = "accepted" if outcome == "holds" else outcome
         self.next_job += 1
         job = JobId(str(self.next_job)) if outcome == "accepted" else None
         return Submitted(at=self.at, outcome=outcome, job_id=job, text=f"sbatch: {outcome}")  # type: ignore[arg-type]  # one of its words

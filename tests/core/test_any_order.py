@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from supervisor.core.events import RankFailed, Stalled, Stopped
+from supervisor.core.events import RankFailed, Saved, SlurmReported, Stalled, Stopped
 from supervisor.core.instructions import Finish, Instruction, Submit
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Snapshot
@@ -56,6 +56,16 @@ def _grace(world: World) -> None:
 def _dead_node_ends_it(world: World) -> None:
     world.slurm = msgspec.structs.replace(_JOB, state="NODE_FAIL", requeue=False)
     world.term()
+
+
+def _limit_is_near(world: World) -> None:
+    world.slurm = msgspec.structs.replace(_JOB, end_time=world.at + 100)
+    world.send(SlurmReported(at=world.at, job=world.slurm))
+
+
+def _save(world: World) -> None:
+    if world.live:
+        world.send(Saved(at=world.at, attempt=AttemptNo(world.live), seconds=20.0))
 
 
 def _lose_answer(world: World) -> None:
@@ -117,6 +127,8 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "rank fails": _rank_fails,
     "cancel": _cancel,
     "time limit": _time_limit,
+    "time limit is near": _limit_is_near,
+    "save": _save,
     "grace": _grace,
     "dead node ends it": _dead_node_ends_it,
     "signal to the script": lambda world: world.term(whole=False),
@@ -128,10 +140,12 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "shrink refused": _set("shrink_ok", False),
     "sbatch refuses": lambda world: world.sbatch.append("refused"),
     "sbatch unknown": lambda world: world.sbatch.append("unknown"),
+    "somebody waits": lambda world: world.sbatch.append("holds"),
     "requeue refused": _set("requeue_ok", False),
     "store away": _set("choice", NO_ANSWER),
     "store empty": _set("choice", NONE_YET),
     "checkpoint 7": _set("choice", whole(7)),
+    "checkpoint 9": _set("choice", whole(9)),
     "other verdict": _set("verdict", crash(fingerprint="other")),
     "final verdict": _set("verdict", crash(retry=Retry.NO)),
     "throttled": _set("verdict", _of("data_source_throttled", Class.DATA)),
@@ -158,6 +172,7 @@ _SETTINGS = st.builds(
     max_restarts=st.sampled_from([0, 2, 20]),
     policy=st.sampled_from(["", "software.budget=1 hardware.budget=1", "data_source_throttled.wait_s=5"]),
     skip_data=st.booleans(),
+    save_signal=st.sampled_from(["none", "USR1"]),
 )
 
 
@@ -218,7 +233,7 @@ def test_it_always_ends(story: list[str], options: Settings, spares: int) -> Non
 @given(_STORY, _SETTINGS, st.integers(0, 2))
 def test_a_cancel_is_final(story: list[str], options: Settings, spares: int) -> None:
     """After a person's cancel, at whatever moment, there is no launch, no submission and no successor left."""
-    others = {"time limit", "grace", "dead node ends it", "signal to the script"}
+    others = {"time limit", "time limit is near", "grace", "dead node ends it", "signal to the script"}
     world = _play([action for action in story if action not in others], options, spares)
     is_over = world.state.stage is Stage.FINISHED
     before = len(world.launches), _submissions(world)

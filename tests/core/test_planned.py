@@ -56,7 +56,7 @@ def test_a_second_sigterm_means_nothing_new() -> None:
 def test_the_time_limit_leads_to_a_successor() -> None:
     """TimeLimit, a checkpoint newer than the job's own start: the run goes on in another job after this one."""
     world = _running(_LIMIT).term().settle()
-    assert world.given(Submit) == [Submit(exclude=(), after_this_job=True)]
+    assert world.given(Submit) == [Submit(exclude=(), after_this_job=True, whoever_waits=True)]
     world.exit(None, signal=15).settle()
     assert world.finish is not None
     assert world.finish.handed_over

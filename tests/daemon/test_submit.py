@@ -1,6 +1,7 @@
 """One successor, whatever is slow, away or asked twice."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from supervisor.model.base import encode
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName, RunId
 from supervisor.settings import Settings
+from supervisor.slurm.dependents import Waiting
 
 _ORDER = Submit(exclude=())
 _STARTS = "echo 'Job 1 to start at 2' >&2"
@@ -41,7 +43,8 @@ class _Case:
         self.settings = Settings(submit_deadline_s=60.0)
         self.run = SimpleNamespace(script_name="train.sh")
         self.around = SimpleNamespace(job_id="7", raw_job_id="7")
-        self.slurm = SimpleNamespace(calls=None)
+        self.slurm = SimpleNamespace(calls=None, waiting=self.waiting)
+        self.queue: tuple[Waiting, ...] = ()
         self.plan_fails = 0
         self.known: list[Sequence[JobId]] = []
         self.looked_first: list[bool] = []
@@ -50,6 +53,9 @@ class _Case:
 
     def clock(self) -> float:
         return 5.0
+
+    async def waiting(self, **_: object) -> tuple[Waiting, ...]:
+        return self.queue
 
     async def plan(self, _world: World, _exclude: Sequence[str]) -> SimpleNamespace:
         if self.plan_fails:
@@ -134,6 +140,33 @@ async def test_the_successor_that_a_killed_supervisor_noted_is_looked_for(case: 
     assert case.looked_first == [True]
 
 
+_BOBS = Waiting(job_id=JobId("9"), uid=os.getuid() + 1, dependency="afterok:7(unfulfilled)")
+
+
+async def test_where_somebody_waits_who_cannot_be_moved_nothing_is_sent(case: _Case) -> None:
+    """Another user's job would never start, or start too early: the machine is told why."""
+    case.queue = (_BOBS,)
+    answer = await case.submit()
+    assert (answer.outcome, answer.holds, case.known) == ("refused", True, [])
+    assert "9 (another user's)" in answer.text
+    answer = await hand.submit(cast("World", case), Submit(exclude=(), whoever_waits=True))
+    assert (answer.outcome, answer.left) == ("accepted", ("9 (another user's)",))
+
+
+async def test_a_successor_that_was_made_already_is_no_reason_to_make_a_twin(
+    case: _Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody began to wait while a supervisor died that had submitted: the job is there."""
+
+    async def look(_folder: Path, **_: object) -> JobId | None:
+        return JobId("8")
+
+    monkeypatch.setattr(hand, "find_unheard", look)
+    case.queue, case.has_submitted = (_BOBS,), True
+    assert (await case.submit()).outcome == "accepted"
+    assert case.looked_first == [True]
+
+
 class _Slurm:
     """Four idle nodes; counting allows any exclusion that leaves three of them."""
 
@@ -168,7 +201,7 @@ async def test_an_exclusion_that_leaves_too_few_nodes_that_fit_is_let_go(
 ) -> None:
     """Counting nodes knows no constraint: Slurm is asked, and where it does not tell the count stands."""
     monkeypatch.undo()
-    monkeypatch.setattr(hand, "_environment_of_the_job", lambda: {"PATH": f"{case.folder}:/usr/bin:/bin"})
+    monkeypatch.setattr(hand, "environment_of_the_job", lambda: {"PATH": f"{case.folder}:/usr/bin:/bin"})
     (case.folder / "sbatch").write_text(f"#!/bin/sh\n{answer}\n")
     (case.folder / "sbatch").chmod(0o755)
     (case.folder / "submitted").mkdir()

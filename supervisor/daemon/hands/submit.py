@@ -1,9 +1,6 @@
 """Hands the run on: to a successor without the bad nodes, or back to Slurm's queue."""
 
 import asyncio
-import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -11,13 +8,14 @@ import structlog
 
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
-from supervisor.daemon.world import World
+from supervisor.daemon.hands.dependents import follow, who_holds
+from supervisor.daemon.hands.sender import Sender
+from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.errors import NoSlurm, PayloadRefused, RunFolderUnusable, SlurmFailed, SlurmTimeout, UsageError
 from supervisor.ledger.run_folder import SUBMISSIONS, SUBMITTED, SubmissionRecord, append_line, job_ids
 from supervisor.model.base import encode
 from supervisor.model.facts import JobFacts
 from supervisor.model.ids import JobId, NodeName
-from supervisor.slurm.environment import parse_environ
 from supervisor.slurm.hostlist import compress, expand
 from supervisor.slurm.resubmit import find_unheard, resubmit
 from supervisor.slurm.startable import asking, first_startable
@@ -34,7 +32,7 @@ CANCEL_S: Final = 15.0
 """For a successor to be cancelled: Slurm kills this job half a minute after its SIGTERM (KillWait)."""
 
 
-async def submit(world: World, order: Submit) -> Submitted:
+async def submit(world: Sender, order: Submit) -> Submitted:
     """The successor's job id, a refusal in sbatch's words, or that nobody knows."""
     if not world.run.script_name:
         why = "the run has no script: it was started by `supervise run`"
@@ -43,8 +41,11 @@ async def submit(world: World, order: Submit) -> Submitted:
     async with world.submitting:
         if world.successor is not None:
             return Submitted(at=world.clock(), outcome="accepted", job_id=world.successor)
+        began = world.clock()
+        if holds := await _held(world, order):
+            return Submitted(at=world.clock(), outcome="refused", text=holds, holds=True)
         try:
-            job, reasons = await _sent(world, order)
+            job, reasons = await _sent(world, order, began)
         except SlurmTimeout as exc:
             return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
         except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError, PayloadRefused, OSError) as exc:
@@ -52,13 +53,30 @@ async def submit(world: World, order: Submit) -> Submitted:
         world.successor = job
     line = encode(SubmissionRecord(at=world.clock(), job_id=job))
     world.writer.do(lambda: append_line(world.folder / SUBMISSIONS, line))
-    return Submitted(at=world.clock(), outcome="accepted", job_id=job, text="; ".join(reasons))
+    # One that is only looked for may be there to be cancelled.
+    moved, left = ((), ()) if order.only_look else await follow(world, job)
+    return Submitted(at=world.clock(), outcome="accepted", job_id=job, text="; ".join(reasons), moved=moved, left=left)
 
 
-async def _sent(world: World, order: Submit) -> tuple[JobId, tuple[str, ...]]:
+async def _held(world: Sender, order: Submit) -> str:
+    """Why another job would do harm, in words. One that was made already is none that could still be prevented."""
+    if order.only_look or order.whoever_waits:
+        return ""
+    holds = await who_holds(world)
+    if not holds or not world.has_submitted:
+        return holds
+    try:
+        await _unheard(world)
+    except SlurmTimeout:
+        return ""  # nobody knows: as for any order whose answer was not heard
+    except SlurmFailed:
+        return holds
+    return ""
+
+
+async def _sent(world: Sender, order: Submit, began: float) -> tuple[JobId, tuple[str, ...]]:
     if order.only_look:
         return await _unheard(world), ()
-    began = world.clock()
     wanted = _after(await _planned(world, order.exclude), world, order)
     if world.sigterm_at >= began:
         raise SlurmFailed("nothing was sent: this job was told to end meanwhile")  # the machine learns why, and decides
@@ -75,7 +93,7 @@ async def _sent(world: World, order: Submit) -> tuple[JobId, tuple[str, ...]]:
     return job, wanted.reasons
 
 
-async def _unheard(world: World) -> JobId:
+async def _unheard(world: Sender) -> JobId:
     """The job that an order made whose answer nobody heard; raises `SlurmFailed` where there is none."""
     found = await find_unheard(
         world.folder,
@@ -88,18 +106,18 @@ async def _unheard(world: World) -> JobId:
     return found
 
 
-async def _known(world: World) -> list[JobId]:
+async def _known(world: Sender) -> list[JobId]:
     return await aside(lambda: _older_jobs(world), deadline_s=_FOLDER_S, name="job_ids")
 
 
-def _older_jobs(world: World) -> list[JobId]:
+def _older_jobs(world: Sender) -> list[JobId]:
     """The run's jobs up to this one. A newer one is the successor, noted by a supervisor that was killed right then."""
     own = JobId(world.around.job_id.partition("_")[0])
     known = [*job_ids(world.folder), world.around.raw_job_id, own]
     return [job for job in known if int(job.partition("_")[0]) <= int(world.around.raw_job_id)]
 
 
-async def _planned(world: World, exclude: tuple[NodeName, ...]) -> Successor:
+async def _planned(world: Sender, exclude: tuple[NodeName, ...]) -> Successor:
     """The request; asked for again and again while slurmctld is away, since nothing has been sent yet."""
     loop = asyncio.get_running_loop()
     ends, pause_s = loop.time() + world.settings.submit_deadline_s, _FIRST_PAUSE_S
@@ -113,7 +131,7 @@ async def _planned(world: World, exclude: tuple[NodeName, ...]) -> Successor:
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-async def requeue(world: World, order: Requeue) -> Requeued:
+async def requeue(world: Sender, order: Requeue) -> Requeued:
     """Back to the queue under the same id, then told where not to start: in this order, never held."""
     deadline_s = world.settings.slurm_deadline_s
     job = world.around.job_id
@@ -135,7 +153,7 @@ async def requeue(world: World, order: Requeue) -> Requeued:
 
 
 async def _again_without(
-    world: World, exclude: tuple[NodeName, ...]
+    world: Sender, exclude: tuple[NodeName, ...]
 ) -> tuple[tuple[NodeName, ...], tuple[NodeName, ...]]:
     """The job's excluded and required nodes from now on: its user's own, and ours as far as enough nodes remain.
 
@@ -153,7 +171,7 @@ async def _again_without(
     return tuple(dict.fromkeys([*own, *room.kept])), tuple(node for node in required if node not in room.kept)
 
 
-async def _is_leaving(world: World) -> bool:
+async def _is_leaving(world: Sender) -> bool:
     """An order that was not heard may have been carried out: then the job does not run any more."""
     try:
         job = await world.slurm.job(world.around.job_id, deadline_s=world.settings.slurm_deadline_s)
@@ -162,7 +180,7 @@ async def _is_leaving(world: World) -> bool:
     return job.state != "RUNNING"
 
 
-async def cancel_job(world: World, order: CancelJob) -> None:
+async def cancel_job(world: Sender, order: CancelJob) -> None:
     """Cancel a successor, again and again while slurmctld is away: the run was cancelled and would begin anew."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + CANCEL_S
@@ -178,7 +196,7 @@ async def cancel_job(world: World, order: CancelJob) -> None:
         await asyncio.sleep(_FIRST_PAUSE_S)
 
 
-def _after(wanted: Successor, world: World, order: Submit) -> Successor:
+def _after(wanted: Successor, world: Sender, order: Submit) -> Successor:
     """The request with a dependency on this job's end, where something of it may still live."""
     if not order.after_this_job:
         return wanted
@@ -187,10 +205,10 @@ def _after(wanted: Successor, world: World, order: Submit) -> Successor:
     return msgspec.structs.replace(wanted, argv=(*wanted.argv[:at], dependency, *wanted.argv[at:]))
 
 
-async def _plan(world: World, exclude: tuple[NodeName, ...]) -> Successor:
+async def _plan(world: Sender, exclude: tuple[NodeName, ...]) -> Successor:
     """The request, with as many of the exclusions as leave enough nodes that fit the job."""
     deadline_s = world.settings.slurm_deadline_s
-    env = _environment_of_the_job()
+    env = environment_of_the_job()
     job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
     states = await world.slurm.partition_nodes(job.partition, deadline_s=deadline_s)
     counted = affordable(
@@ -222,15 +240,8 @@ def _told(wish: Successor, room: Affordable) -> Successor:
     return msgspec.structs.replace(wish, reasons=(*wish.reasons, f"{names} may be used: too few other nodes fit"))
 
 
-def _needed(world: World, job: JobFacts) -> int:
+def _needed(world: Sender, job: JobFacts) -> int:
     """Nodes of the original request; a job that shrank asks for all of them again."""
     return world.run.nodes or max(
         1, len(world.around.nodes) - world.settings.spares, len(job.nodes) - world.settings.spares
     )
-
-
-def _environment_of_the_job() -> Mapping[str, str]:
-    try:
-        return parse_environ(Path(f"/proc/{os.getppid()}/environ").read_bytes())
-    except OSError:
-        return dict(os.environ)
