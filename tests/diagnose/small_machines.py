@@ -145,6 +145,28 @@ SMALL_MACHINES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         "unattributed",
         {"ranks/0.log": _STEPS + "RuntimeError: DataLoader worker (pid 31) is killed by signal: Killed.\n"},
     ),
+    "a warning of the driver, and a failure of another kind": (
+        "remote_service_unreachable",
+        {
+            "job.out": "/env/torch/cuda/__init__.py:128: UserWarning: CUDA initialization: The NVIDIA driver on your "
+            "system is too old (found version 11040).\nurllib3.exceptions.ConnectTimeoutError: (<urllib3.connection."
+            "HTTPSConnection object at 0x7f>, 'Connection to huggingface.co timed out. (connect timeout=10)')\n"
+        },
+    ),
+    "a warning of the driver, and nothing else": (
+        "driver_library_mismatch",
+        {
+            "job.out": "/env/torch/cuda/__init__.py:128: UserWarning: CUDA initialization: The NVIDIA driver on your "
+            "system is too old (found version 11040).\n"
+        },
+    ),
+    "a bus error beside memory that processes share": (
+        "shm_exhausted",
+        {
+            "job.out": "Bus error (core dumped)\nresource_tracker: There appear to be 4 leaked shared_memory objects to "
+            "clean up at shutdown\n"
+        },
+    ),
     "runs with and without one node": (
         "sdc_suspected",
         {

@@ -10,6 +10,14 @@ _CLIENTS: Final = (
 _CONNECT: Final = (
     "[E socket.cpp:957] [c10d] The client socket has timed out after 600s while trying to connect to ({}, {}).\n"
 )
+_ID: Final = (
+    "[rank2]: torch.distributed.DistBackendError: [2] is setting up NCCL communicator and retrieving ncclUniqueId from "
+    "[0] via c10d key-value store by key '0', but store->get('0') got error: {}\n"
+)
+_LOST: Final = (
+    "[rank5]:[E301 10:00:09.1 ProcessGroupNCCL.cpp:542] [Rank 5] Collective WorkNCCL(SeqNum=9, OpType=ALLREDUCE) raised "
+    "the following async exception: NCCL error: unhandled system error, NCCL version 2.21.5\n"
+)
 _CLOSED: Final = "[n2] NCCL WARN socketProgress: Connection closed by remote peer n1<41122>\n"
 
 
@@ -41,6 +49,41 @@ SMALL_WAITING_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "a rank that ended itself, and no label tells who": (
         "collective_mismatch",
         {"job.out": "step timer of 300 s expired, os._exit(3)\n" + _CLOSED},
+    ),
+    "the first rank has not come to name the communicator": (
+        "rank0_long_work_timeout",
+        {"job.out": "rank 2 of 4 at cuda:2\n" + _ID.format("Socket Timeout")},
+    ),
+    "the store of the first rank is gone, and that says no more": (
+        "unattributed",
+        {"job.out": "rank 2 of 4 at cuda:2\n" + _ID.format("Broken pipe")},
+    ),
+    "only the first rank does not complain": (
+        "rank0_long_work_timeout",
+        {"job.out": _STEP + _waited(2) + _waited(1) + _waited(3)},
+    ),
+    "the first rank and another one do not complain": (
+        "nccl_timeout_unattributed",
+        {"job.out": _STEP + _waited(2) + _waited(4) + _waited(3)},
+    ),
+    "a line of code below a frame is nobody's word": (
+        "rendezvous_unreachable",
+        {
+            "job.out": _CONNECT.format("n1", 29400)
+            + 'Traceback (most recent call last):\n  File "/env/bin/torchrun", line 8, in <module>\n    sys.exit(main())\n'
+        },
+    ),
+    "the last step was made, and then ranks lost each other": (
+        "completed",
+        {"job.out": "[10:00:01] step 1999/2000 loss 0.1\n[10:00:02] step 2000/2000 loss 0.1\n" + _LOST},
+    ),
+    "the last step was made, and then ranks waited for each other": (
+        "post_fit_collective_hang",
+        {"job.out": "[10:00:01] step 1999/2000 loss 0.1\n[10:00:02] step 2000/2000 loss 0.1\n" + _waited(1)},
+    ),
+    "the last batch of an epoch is not the last of all": (
+        "unattributed",
+        {"job.out": "epoch 3 step 1999/2000 loss 0.1\nepoch 3 step 2000/2000 loss 0.1\n" + _LOST},
     ),
     "only one rank says something else before all wait": (
         "collective_mismatch",

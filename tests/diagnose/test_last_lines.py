@@ -65,3 +65,45 @@ def test_a_program_says_why_it_ends(line: str, cause: str, tmp_path: Path) -> No
 def test_settings_and_warnings_tell_nothing(line: str, tmp_path: Path) -> None:
     """What is harmless, may come, or is a setting."""
     assert _said(tmp_path, line).cause == "unattributed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "STOP-ALL: emission table and grid do not fit",
+        "ERROR in /proj/x/src/ice_grid.F90 at line 411",
+        "Abort with message: tracer 12 has no parent",
+        "FATAL: cannot place 7 subdomains on 4 devices",
+    ],
+)
+def test_a_program_ends_itself(line: str, tmp_path: Path) -> None:
+    """It says so, and no exit code is at hand: the program's own failure, and hardly more than a guess."""
+    said = _said(tmp_path, line)
+    assert said.cause == "not_converged"
+    assert said.confidence < 0.5
+
+
+@pytest.mark.parametrize("line", ["relative error: 0.0021 in block 7", "Error bars are one sigma"])
+def test_an_error_that_is_measured_ends_nothing(line: str, tmp_path: Path) -> None:
+    """Words of numerics stand at the end of good runs, too."""
+    assert _said(tmp_path, line).cause == "unattributed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " - Finish Gridlib calculation at :  Tue Mar 3 10:11:12 CET 2026",
+        "Calculation ended 03/03/2026 at 10:11:12",
+        "Program Time: 00:12:00 (hh:mm:ss) Elapsed Time",
+        "The results have been saved to:",
+        "Total running time           :  6hr. 2min. 34sec.",
+    ],
+)
+def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
+    """With the time of its end, or how long it took: it came to its end."""
+    assert _said(tmp_path, line).cause == "completed"
+
+
+def test_a_time_after_trouble_is_no_good_end(tmp_path: Path) -> None:
+    """Programs tell how long they took after a failure, too."""
+    assert _said(tmp_path, "cannot place 7 subdomains\nTotal running time: 12 s").cause != "completed"

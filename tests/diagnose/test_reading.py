@@ -115,6 +115,31 @@ def test_the_error_file_beside_the_output(tmp_path: Path) -> None:
     assert verdict.evidence[0].source == "a-1.err:2"
 
 
+def test_the_error_file_whose_name_begins_so(tmp_path: Path) -> None:
+    """`err.81234` beside `out.81234`."""
+    (tmp_path / "out.81234").write_text("step 1 loss 2\n")
+    (tmp_path / "err.81234").write_text(_OOM)
+    assert diagnose(read_bundle(tmp_path / "out.81234")).cause == "host_oom"
+
+
+@pytest.mark.parametrize(
+    "name", ["log.gridFoam", "out.81234", "rsl.error.0000", "solver.o81234.3", "stderr", "CRASH", "slurm.81234.gz"]
+)
+def test_a_folder_with_logs_as_solvers_name_them(name: str, tmp_path: Path) -> None:
+    """They have no extension of a log."""
+    text = _OOM.encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert diagnose(read_bundle(tmp_path)).cause == "host_oom"
+
+
+@pytest.mark.parametrize("name", ["log.json", "out.parquet", "catalogue", "grid.out_old.nc"])
+def test_a_folder_with_what_is_no_log(name: str, tmp_path: Path) -> None:
+    """Its name begins like that of one."""
+    (tmp_path / name).write_text(_OOM)
+    with pytest.raises(PayloadRefused):
+        read_bundle(tmp_path)
+
+
 def test_a_folder_has_all_its_parts(tmp_path: Path) -> None:
     """Ranks, kernel, Slurm's words, facts, places and GPUs are read; all are optional."""
     for folder in ("ranks", "kernel", "nvml"):

@@ -25,19 +25,22 @@ _COMPLAINT: Final = re.compile(
     r"^Error +(?::|\()|\b(?:FORMAT|PARSE|READ)[ _]ERROR\b|: error \d+ in \w|\bI/O error\b|\b[Rr]ead error\b|"
     r"\b[Ff]atal error[.(]|^--- !ERROR|\bERROR\(|\bABORT(?:ED)?:|_ABORT\b|\bSEVERE\b|^Error in \"|\bFATAL_ERROR\b|"
     r"\berr: |\bError message: |^\s*exception: |"
+    r"\bERROR in \S{1,200} at line \d|^\W{0,6}STOP(?:-ALL)?\b.{0,20}\w|\b[Aa]bort with message\b|"
     r"\b(?i:(?:unknown|unrecogni[sz]ed) (?:option|argument|key-?word|command|parameter|filter|variable)s?)\b|"
     r"\b[Nn]ot recogni[sz]ed\b|\b[Dd]id not converge\b|\bconvergence problems?\b|"
     r"\b(?:[Ff]ailed to (?:process|parse|read|load|decode)|[Uu]nable to (?:read|find|parse)|[Cc]ould not read) \S"
 )
 _MILD: Final = re.compile(
-    r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
+    r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|\bwandb: |\w:\d{1,6}: \w{0,40}Warning: |skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
 )
 _LAUNCHER: Final = re.compile(r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|flux|torchrun|launcher)\b")
 """A launcher's or the scheduler's line about its tasks: no word of theirs."""
+_FRAME: Final = re.compile(r'\bFile "[^"\n]{1,300}", line \d')
+"""Above a line of code: what stands there is what the program would do, and not what it says."""
 _WORDS: Final = (
     *("rror", "xception", "ERROR", "EXCEPTION", "FATAL", "CRITICAL", "what()", "Caused by", "panicked"),
     *("ailed to ", "nable to ", "ould not read", "ABORT", "SEVERE", " err: "),
-    *("nknown ", "NKNOWN ", "ecogni", "onverge"),
+    *("nknown ", "NKNOWN ", "ecogni", "onverge", "STOP", "bort with"),
 )
 _CHARS: Final = 400
 """What is kept of a last line."""
@@ -75,7 +78,7 @@ def last_lines(case: Case) -> Iterator[Finding]:
     """Every last line of programs after which its writer reports no more progress, as a finding without a cause."""
     for index, log in _programs(case):
         for at, (line, went_on) in enumerate(zip(log.end, _went_on(case, index), strict=True)):
-            if not (went_on or _LAUNCHER.search(line)):
+            if not (went_on or _LAUNCHER.search(line) or _is_code(log.end, at)):
                 yield _found(log, index, at, COMPLAINT)
 
 
@@ -88,7 +91,9 @@ def _of_log(case: Case, index: int, known: set[str]) -> Iterator[Finding]:
     told = [(at, line) for at, line in enumerate(log.end) if _may_complain(line) and line not in known]
     for at, line in told:
         is_raised = bool(_RAISED.search(line))
-        if went_on[at] or _MILD.search(line) or _LAUNCHER.search(line) or not (is_raised or _COMPLAINT.search(line)):
+        if went_on[at] or _MILD.search(line) or _LAUNCHER.search(line) or _is_code(log.end, at):
+            continue
+        if not (is_raised or _COMPLAINT.search(line)):
             continue
         yield _found(log, index, at, RAISED if is_raised else COMPLAINT)
 
@@ -106,6 +111,10 @@ def _found(log: Scanned, index: int, at: int, signature: str) -> Finding:
         rank=writer.rank if writer.rank is not None else log.log.rank,
         node=writer.node or log.log.node,
     )
+
+
+def _is_code(end: Sequence[str], at: int) -> bool:
+    return _FRAME.search(end[at]) is not None or (at > 0 and _FRAME.search(end[at - 1]) is not None)
 
 
 def _may_complain(line: str) -> bool:

@@ -24,8 +24,14 @@ from supervisor.slurm.hostlist import expand
 
 _FILES: Final = 20_000
 _KINDS: Final[dict[str, Kind]] = {"ranks": "ranks", "kernel": "kernel"}
-_LOGS: Final = re.compile(r"\.(?:log|out|err|txt|o\d+|e\d+|stdout|stderr)(?:\.(?:gz|zst))?$")
-_BESIDE: Final = ((".out", ".err"), (".o", ".e"), (".stdout", ".stderr"), (".log", ".err"))
+_LOGS: Final = re.compile(
+    r"(?:\.(?:log|out|err|txt|[oe]\d+(?:[.-]\d+)?|stdout|stderr)|"
+    r"^(?:log|out|err|error|stdout|stderr|slurm|rsl\.(?:out|error))\.(?:\d{1,12}|[A-Za-z]\w{3,40})|"
+    r"^(?:stdout|stderr|CRASH|OUTCAR|ocean\.output))(?:\.(?:gz|zst))?$"
+)
+"""Also as solvers name theirs: `log.simpleFoam`, `out.81234`, `rsl.error.0000`."""
+_NO_LOGS: Final = re.compile(r"\.(?:json|toml|ya?ml|html|conf|hdf5|parquet|sqlite|pickle)$")
+_BESIDE: Final = ((".out", ".err"), (".o", ".e"), (".stdout", ".stderr"), (".log", ".err"), ("out.", "err."))
 _OTHERS: Final = frozenset({"facts.json", "slurm.json", "job.json", "topology.json", "environment.json", "beats.json"})
 _NODES: Final = 20_000
 _RANK: Final = re.compile(r"(\d{1,7})(?:\.\w{1,8})?$")
@@ -124,7 +130,7 @@ class _Folder:
 
     def _plain_logs(self) -> Iterator[Log]:
         for file in sorted(self._path.iterdir()):
-            if file.is_dir() or file.name in _OTHERS or not _LOGS.search(file.name):
+            if file.is_dir() or file.name in _OTHERS or not _is_log(file.name):
                 continue
             if file.name == rank_tails.FILE and _has_tails(file):
                 continue
@@ -214,6 +220,10 @@ class _Folder:
         except (OSError, PayloadRefused) as exc:
             self._unread.append(str(exc))
             return {}
+
+
+def _is_log(name: str) -> bool:
+    return bool(_LOGS.search(name)) and not _NO_LOGS.search(name)
 
 
 def _has_tails(file: Path) -> bool:

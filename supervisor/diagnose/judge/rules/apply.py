@@ -33,6 +33,7 @@ RULES: Final[tuple[Rule, ...]] = (
     noise.said_caught,
     noise.recovered,
     noise.survived,
+    noise.warned,
     noise.steps_came,
     noise.foreign_nodes,
     noise.torn_down,
@@ -125,6 +126,7 @@ RULES: Final[tuple[Rule, ...]] = (
     programs.last_word,
     programs.last_complaint,
     closing.ended_after_its_work,
+    closing.reached_its_last_step,
     closing.said_so,
 )
 

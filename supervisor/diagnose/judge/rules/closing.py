@@ -10,6 +10,7 @@ from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.rules.plans import ended_badly
 from supervisor.diagnose.scan.labels import split_label
 from supervisor.diagnose.scan.one_log import Scanned
+from supervisor.diagnose.scan.progress import progress_of
 from supervisor.diagnose.taxonomy import cause
 from supervisor.model.verdict import Class
 
@@ -31,12 +32,17 @@ _DONE: Final = re.compile(
     rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))|"
     r"\b(?:epochs?|steps?|iterations?|iter|tiles?|samples?|chunks?|frames?|files?|batch(?:es)?)\W{1,2}"
     r"(\d{1,9}) ?(?:/|of) ?\1\b(?:\W|$)|\ball \d{1,9} \w{2,20} (?:processed|done|finished|completed|written)\b|"
-    r"\b100 ?% (?:complete|done|finished)|^Finished in \d",
+    r"\b100 ?% (?:complete|done|finished)|^Finished in \d|"
+    rf"\b{_WORK} (?:finished|completed|ended)(?: at| on|:? \d)|"
+    rf"\b(?:finish|finished|end|ended|completed) (?:of )?(?:\w+ )?{_WORK} (?:at|on)\b|"
+    r"\bresults? (?:have been|has been|were|was|are) (?:saved|written|stored)\b|"
+    r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|finish|real)"
+    r"\s{1,3}){1,3}time\b.{0,20}\d|\btime used: \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
-    r"\b0 \+ 0 failed\b|floating-point exceptions are signalling|standard error|std_?err\w*|error_?file|\.err\b|"
+    r"\b0 \+ 0 failed\b|floating[- ]point exceptions? (?:are signalling|trapping)|\breads? failed\b|standard error|std_?err\w*|error_?file|\.err\b|"
     r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability)s?\b|"
     r"\b(?:max(?:imum)?|mean|rms|rel(?:ative)?|abs(?:olute)?|l[12]|final|continuity|truncation|discreti[sz]ation|"
     r"energy|estimated|squared?|prediction|validation|fit|numerical|global|local)[ _-]errors?\b|"
@@ -68,7 +74,18 @@ _FOLLOWS: Final = re.compile(
     r"^Traceback|^srun: |^slurmstepd: |core dumped|^\s*File \"|Broken ?[Pp]ipe|Connection ?[Rr]eset|"
     r"remote process exited|[Cc]losed by (?:remote )?peer|\bAborted\b"
 )
+_LAST_STEP: Final = re.compile(
+    r"^(?![^\n]*\b(?:epoch|valid|eval|test))[^\n]*?\b(?:steps?|iter(?:ation)?s?|updates?)\W{1,8}(\d{2,9}) ?(?:/|of) {0,8}\1\b",
+    re.IGNORECASE,
+)
+"""The last step of all: a loader's last batch has its epoch beside it."""
+_BETWEEN_RANKS: Final = re.compile(
+    r"NCCL|nccl\w{3,20}Error|ProcessGroup|c10d|TCPStore|[Ww]atchdog|^frame #|^Exception raised from|^Last error|"
+    r"terminate called|what\(\)|exitcode|ChildFailedError|DistBackendError"
+)
+"""What ranks see of each other when some have left."""
 _ENDED: Final = 0.8
+_REACHED: Final = 0.62
 _FIRM: Final = 0.55
 _SURE: Final = 0.7
 _LIKELY: Final = 0.5
@@ -103,6 +120,26 @@ def ended_after_its_work(case: Case) -> None:
             case.change(faults, role="echo")
             case.findings.append(replace(_told(index, log, log.end[done]), weight=_ENDED))
             return
+
+
+def reached_its_last_step(case: Case) -> None:
+    """The last of all its steps was made, and nothing came after it but ranks that lost each other: completed."""
+    if case.roots():
+        return
+    for index, log in enumerate(case.scanned):
+        lines = [split_label(line)[1] for line in log.end] if log.log.kind != "kernel" else []
+        done = max((at for at, line in enumerate(lines) if _LAST_STEP.search(line)), default=len(lines))
+        later = lines[done + 1 :]
+        is_end = any(_BETWEEN_RANKS.search(line) for line in later) and not any(progress_of(0, line) for line in later)
+        if is_end and all(_is_of_an_end(line) for line in later if _is_trouble(line)):
+            hang = {"role": "root", "scope": "job", "cause": "post_fit_collective_hang", "weight": _REACHED}
+            if not case.change(case.marked("timeout")[:1], **hang, rank=None, node=None):
+                case.findings.append(replace(_told(index, log, log.end[done]), weight=_REACHED))
+            return
+
+
+def _is_of_an_end(line: str) -> bool:
+    return any(words.search(line) for words in (_AT_THE_END, _FOLLOWS, _BETWEEN_RANKS))
 
 
 def _is_done(line: str) -> bool:

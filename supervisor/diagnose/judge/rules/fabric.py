@@ -44,6 +44,8 @@ _LONG_WORK: Final = re.compile(
     r"dump|generat|compress|build)ing\b",
     re.IGNORECASE,
 )
+_ID_OF_FIRST: Final = re.compile(r"retrieving \w{1,20}Id from \[0\][^\n]{0,120}(?:[Tt]imeout|[Tt]imed out)")
+"""The first rank makes the name of a new communicator. The store did answer: it had not come there."""
 _SURE: Final = 0.55
 _UNREACHED: Final = re.compile(
     r"onnection refused|No route to host|timed out|unreachable|onnection reset", re.IGNORECASE
@@ -226,19 +228,21 @@ def _works_alone(case: Case, absent: list[Rank], waited: list[Finding]) -> bool:
     if Rank(0) not in absent:
         return False
     prepares = [one for one in case.findings if one.cause == "rank0_long_work_timeout"]
+    prepares += [one for one in waited if _ID_OF_FIRST.search(one.text)]
     if prepares:
         # The very first barrier ran out, and the first rank is the one that did not come: it still prepares something.
-        case.change(lambda one: one is prepares[0], role="root", scope="job", weight=0.68, rank=Rank(0), node=None)
+        long = {"cause": "rank0_long_work_timeout", "weight": 0.68, "rank": Rank(0), "node": None}
+        case.change(lambda one: one is prepares[0], role="root", scope="job", **long)
         return True
     own = _own_lines(case, Rank(0))
     times = [stamp.near(min(begins)) for line in own if begins and (stamp := stamp_of(line))]
     wrote_on = bool(times) and max(times) - min(begins) >= _ALONE_S
-    if not wrote_on and not (own and _LONG_WORK.search(own[-1])):
+    is_busy = wrote_on or bool(own and _LONG_WORK.search(own[-1]))
+    if not is_busy and (absent != [Rank(0)] or own or len(waited) < _MANY or not case.made_progress):
         return False
     first = min(waited, key=lambda one: one.order)
-    case.change(
-        lambda one: one is first, role="root", scope="job", cause="rank0_long_work_timeout", weight=0.66, rank=Rank(0)
-    )
+    alone = {"cause": "rank0_long_work_timeout", "weight": 0.66 if is_busy else 0.5, "rank": Rank(0)}
+    case.change(lambda one: one is first, role="root", scope="job", **alone)
     return True
 
 
@@ -252,7 +256,16 @@ def _absent(case: Case, waited: list[Finding]) -> list[Rank]:
     there = {one.rank for one in waited if one.rank is not None}
     behind = [*_behind(waited), *(one.rank for one in case.known(*NAMING) if one.rank is not None)]
     logged = {one.log.rank for one in case.scanned if one.log.rank is not None}
-    return [*dict.fromkeys([*behind, *sorted(logged - there)])]
+    first = [Rank(0)] if _is_first_awaited(waited, there, case.heard | logged) else []
+    return [*dict.fromkeys([*behind, *first, *sorted(logged - there)])]
+
+
+def _is_first_awaited(waited: list[Finding], there: set[Rank], heard: set[Rank]) -> bool:
+    """They say that they wait for the first rank; or it alone of all that are known did not complain."""
+    if Rank(0) in there:
+        return False
+    said = any(_ID_OF_FIRST.search(one.text) for one in waited)
+    return said or (len(there) >= _MANY and there == set(range(1, len(there) + 1)) and not heard - there - {Rank(0)})
 
 
 def _behind(waited: list[Finding]) -> list[Rank]:

@@ -38,6 +38,10 @@ _START: Final = frozenset(
     }
 )
 """Causes that keep a program from starting."""
+_WARNED: Final = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
+"""Python's own form of a warning: the program goes on after it."""
+_OF_DEVICES: Final = ("cuda_", "gpu_", "driver_", "nvlink_", "device_")
+"""Causes that a warning about a device may explain."""
 _GOES_ON: Final = frozenset({"module_not_found", "conda_not_ready"})
 """After these a script goes on with its next command."""
 _MUCH_LATER: Final = 300
@@ -85,6 +89,17 @@ def survived(case: Case) -> None:
         return one.role == "root" and one.cause in _START and one.is_line and _worked_after(one, case)
 
     case.change(is_past, role="context")
+
+
+def warned(case: Case) -> None:
+    """A warning, and afterwards a failure of quite another kind: that one ended the program."""
+    told = [one for one in case.roots() if one.is_line and _WARNED.search(one.text)]
+    ended = [one for one in case.faults() if one not in told and not one.cause.startswith(_OF_DEVICES)]
+    case.change([one for one in told if any(_is_below(each, one) for each in ended)], role="context")
+
+
+def _is_below(one: Finding, other: Finding) -> bool:
+    return one.order[0] == other.order[0] and one.order > other.order
 
 
 def _worked_after(one: Finding, case: Case) -> bool:

@@ -18,6 +18,8 @@ _CRASHES: Final = frozenset({"segfault", "illegal_instruction"})
 _PROVEN: Final = 0.8
 """What kernel or Slurm say of an OOM kill is surer than this; a bare SIGKILL is not."""
 _SHM: Final = "/dev/shm"  # noqa: S108 - looked for, not written to
+_SHARED: Final = "shared_memory"
+"""Python's module for it: beside a bus error the likeliest thing that was too small."""
 _SIGBUS: Final = 7
 _SIGKILL: Final = 9
 _CLOSE_S: Final = 90.0
@@ -45,6 +47,11 @@ _AT_ONCE_S: Final = 5.0
 _COMPILER: Final = re.compile(
     r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
 )
+_ENDS: Final = re.compile(
+    r"\b(?:FATAL|[Ff]atal|SEVERE|CRITICAL|PANIC|panicked|ABORT\w{0,3}|Abort\w{0,3}|STOP\w{0,4}|[Ss]topping|[Tt]erminating|[Ee]xiting)\b|"
+    r"^\W{0,8}(?:ERROR|Error)\b(?!\W{0,3}\d*\.\d)|\bERROR in \S{1,200} at line \d"
+)
+"""A program says that it ends because of it: nobody else has to tell that it ended badly."""
 _EMBEDDING: Final = re.compile(r"srcIndex|embedding|vocab|token", re.IGNORECASE)
 _INDEX: Final = re.compile(
     r"srcIndex|index out of bounds|< ?(?:n_classes|num_classes|srcSelectDimSize|sizes?\b|vocab)|idx_dim|out of range|"
@@ -61,6 +68,8 @@ def bus_error(case: Case) -> None:
         case.change(lambda one: one.role == "root" and one.cause == "shm_exhausted", role="echo")
     elif case.of("shm_exhausted"):
         case.change(lambda one: one.role == "root" and one.cause == "no_space_left" and _SHM in one.text, role="echo")
+    elif any(_SHARED in line for log in case.scanned for line in log.end):
+        case.change(lambda one: one.cause == "segfault" and "us error" in one.text, cause="shm_exhausted", weight=_OWN)
 
 
 def killed(case: Case) -> None:
@@ -138,9 +147,11 @@ def last_word(case: Case) -> None:
 
 def last_complaint(case: Case) -> None:
     """Nothing tells why a job failed, but a program's last word is an error of its own: hardly more than a hint."""
-    if case.roots() or not ended_badly(case) or any(one.cause for one in case.findings if one.role == "echo"):
+    if case.roots() or any(one.cause for one in case.findings if one.role == "echo"):
         return
     told = [one for one in last_words(case) if one.signature != RAISED and not OF_OTHERS.search(one.text)]
+    if not ended_badly(case):
+        told = [one for one in told if _ENDS.search(one.text)]
     case.findings += [replace(one, role="root", cause="not_converged", weight=_HINT) for one in told[-1:]]
 
 
