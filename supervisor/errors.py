@@ -42,6 +42,10 @@ class BrokerFailed(SuperviseError):
     """No broker could be started or reached. The stdout transport is the way that is left."""
 
 
+class DrillStopped(SuperviseError):
+    """A drill cannot go on; what it has seen until then still counts. The message says whether trying again helps."""
+
+
 class CheckpointsUnreadable(SuperviseError):
     """The checkpoint folder or store gave no trustworthy answer. Never to be read as "there is none"."""
 

@@ -67,6 +67,21 @@ class Settings(Fact, frozen=True, kw_only=True):
     """For one question to Slurm."""
     submit_deadline_s: float = 30.0
     """For one sbatch."""
+    standby: bool = False
+    """A second job waits in the queue and begins where the first has failed, also where all of ours died with it.
+
+    Queued by `supervise sbatch`: some sites forbid sbatch on nodes. Where the run ends it is taken away.
+    """
+    save_margin_s: float = 120.0
+    """Ranks are asked to save and stop so long before the time limit, earlier by one and a half of the longest save.
+
+    `beat()` returns True then; once they have, another job goes on. Only with `checkpoint`, and not before half of the
+    job's time is over; 0: never.
+    """
+    save_signal: Literal["none", "HUP", "INT", "TERM", "USR1", "USR2"] = "none"
+    """Asks ranks to save and stop, besides `beat()`: sent once to each that beats; without beats to each task."""
+    save_file: bool = False
+    """Ranks are asked by a file as well: it is made at the path that `SUPERVISE_SAVE_FILE` names."""
     checkpoint_deadline_s: float = 20.0
     """For finding the newest whole checkpoint."""
     ranks_deadline_s: float = 0.0

@@ -1,4 +1,4 @@
-"""`python -I -m supervisor.agent CONFIG`: the way to start an agent from an installed package."""
+"""`python -I -m supervisor.agent CONFIG`: from the installed package, or from what a node has unpacked."""
 
 import sys
 

@@ -22,6 +22,10 @@ class Term(Fact, frozen=True, kw_only=True):
     renewed_at: float = 0.0
     batch_host: str = ""
     slurmd_address: str = ""
+    voters: int = 0
+    """Nodes of the job besides the batch host: whose majority may take over."""
+    job_id: str = ""
+    restarts: int = 0
 
 
 class Lease:
@@ -31,9 +35,15 @@ class Lease:
         self._path = Path(config.run_dir) / TERM_FILE if config.run_dir else None
         self._read = read
         self._is_reading = False
+        self._job = (config.job_id, config.restarts)
         self._term: Term | None = None
         self._batch_host = config.batch_host
         self._address = config.slurmd_address
+
+    @property
+    def term(self) -> Term | None:
+        """As it was read last; None: never yet."""
+        return self._term
 
     @property
     def batch_host(self) -> NodeName:
@@ -50,6 +60,8 @@ class Lease:
             term = msgspec.json.decode(text, type=Term)
         except (OSError, msgspec.MsgspecError):  # TimeoutError is an OSError
             return False
+        if term.job_id and (term.job_id, term.restarts) != self._job:
+            return False  # another job goes on with the run: nobody supervises this one
         is_new, self._term = term != self._term, term
         return is_new
 

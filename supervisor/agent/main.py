@@ -94,7 +94,16 @@ async def _run(config: AgentConfig, node: NodeName, link: AgentLink) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
     address = await own_address(config)
-    await Agent(config, node, link, _senses(config, address), address=address).run(leave, pid=os.getpid())
+    agent = Agent(config, node, link, _senses(config, address), address=address)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _told_to_leave, agent, leave)
+    await agent.run(leave, pid=os.getpid())
+
+
+def _told_to_leave(agent: Agent, leave: asyncio.Event) -> None:
+    if agent.left_at_once():
+        os._exit(0)
+    leave.set()
 
 
 def _senses(config: AgentConfig, address: str) -> Senses:

@@ -33,6 +33,7 @@ class Process:
     attempt: AttemptNo
     is_task: bool
     """Started by a step (srun), not part of the batch script's own tree."""
+    parent: int = 0
     is_stuck: bool = False
     """In uninterruptible sleep: no signal reaches it."""
 
@@ -120,6 +121,7 @@ class Scanner:
             started=known.started,
             attempt=known.marks.attempt,
             is_task=known.marks.is_task,
+            parent=stat.parent,
             is_stuck=is_stuck,
         )
 

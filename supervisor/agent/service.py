@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from supervisor.agent import fence
+from supervisor.agent import save
+from supervisor.agent.guard import Guard
 from supervisor.agent.lease import Lease
 from supervisor.agent.pace import until_turn
 from supervisor.agent.processes import Process, send_signal
@@ -23,7 +24,6 @@ from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import (
     Beats,
     CheckNode,
-    Fenced,
     RankBeat,
     RankGone,
     SaveAndStop,
@@ -39,8 +39,6 @@ _FACTS_S: Final = 2.0
 _LEAVE_S: Final = 3.0
 """How long a leaving agent waits for the run's last processes, to take the beat pages away behind them."""
 _AGAIN_S: Final = 1.0
-_ALL: Final = AttemptNo(2**31 - 1)
-"""No attempt is newer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,9 @@ class Agent:
         self._link = link
         self._senses = senses
         self._up = Status(node=node, state="up", started_at=time.time(), address=address)
+        self._guard = Guard(config, node, link, senses.lease, senses.watcher)
         self._attempt = AttemptNo(0)
+        self._asked = save.Asked()
         self._mourned: set[tuple[AttemptNo, Rank, int]] = set()
         self._errands: set[asyncio.Task[None]] = set()
 
@@ -74,7 +74,7 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 parts = [
                     group.create_task(_kept_up("beat", self._beat), name=f"beat[{self._node}]"),
-                    group.create_task(_kept_up("lease", self._watch_lease), name=f"lease[{self._node}]"),
+                    group.create_task(_kept_up("guard", self._guard.run), name=f"guard[{self._node}]"),
                     group.create_task(self._obey(group), name=f"commands[{self._node}]"),
                 ]
                 facts = await self._senses.check.facts(self._config.folders, deadline_s=_FACTS_S)
@@ -84,6 +84,15 @@ class Agent:
                     task.cancel()
             self._link.send(_with(self._up, pid=pid, state="down"))
         await self._clear_away()
+
+    def left_at_once(self) -> bool:
+        """Told to leave: whether it has left already, because nobody is there to hear its last words.
+
+        A successor waits for the nodes, and the connection to a dead broker can take seconds to be given up.
+        """
+        if self._guard.is_orphaned:
+            self._senses.pages.remove()
+        return self._guard.is_orphaned
 
     async def _beat(self) -> None:
         """Once per second, at this node's own moment of it: the node's sign of life and its ranks'."""
@@ -140,45 +149,18 @@ class Agent:
                     await self._tell_beats()
                 case SaveAndStop():
                     self._senses.pages.ask_to_stop()
+                    await self._signal_ranks(command.signal)
         except Exception as error:  # noqa: BLE001 - a command that cannot be done stays unanswered; the agent lives on
             _complain(f"{type(command).__name__} {command.ask}", error)
 
-    async def _watch_lease(self) -> None:
-        """Kill the ranks once nobody was to be heard for the whole lease."""
-        lease_s = self._config.lease_s
-        now = time.monotonic()
-        watch = fence.Watch(silent_since=now, looked_at=now)
-        while True:
-            await asyncio.sleep(fence.pause_s(lease_s=lease_s))
-            is_any_sign = await self._is_any_sign(since=watch.looked_at)
-            watch = fence.look(watch, now=time.monotonic(), is_any_sign=is_any_sign, lease_s=lease_s)
-            is_batch_host = self._node == self._senses.lease.batch_host
-            if fence.is_cut_off(watch, lease_s=lease_s, is_batch_host=is_batch_host):
-                await self._fence()
-
-    async def _is_any_sign(self, *, since: float) -> bool:
-        """Asked in the order of cost: the bus knows already, the file is one read, the probe a connection."""
-        heard = self._link.last_heard
-        if heard is not None and heard > since:
-            return True
-        deadline_s = fence.question_s(lease_s=self._config.lease_s)
-        lease = self._senses.lease
-        return await lease.is_renewed(deadline_s=deadline_s) or await lease.is_slurmd_there(deadline_s=deadline_s)
-
-    async def _fence(self) -> None:
-        try:
-            doomed = await self._senses.watcher.look()
-            if not doomed:
-                return
-            command = StopRanks(ask="fence", attempt=_ALL, grace_s=0.0)
-            left = await stop_ranks(command, node=self._node, scan=self._senses.watcher.look, send=send_signal)
-        except TimeoutError as error:
-            _complain("fence", error)  # and again at the next look at the lease
+    async def _signal_ranks(self, number: int) -> None:
+        if not number:
             return
-        killed = len(doomed) - len(left.left)
-        print(f"supervise: {self._node} is cut off: killed {killed} processes", file=sys.stderr, flush=True)  # noqa: T201
-        fenced = Fenced(node=self._node, at=time.time(), attempt=self._attempt, killed=max(0, killed))
-        self._link.send(fenced, attempt=self._attempt)
+        processes = await self._senses.watcher.look()
+        ranks = {beat.pid for beat in self._senses.pages.read(now=time.monotonic()) if beat.is_alive}
+        newest = max((process.attempt for process in processes), default=AttemptNo(0))
+        for process in self._asked.anew(save.asked(processes, attempt=newest, ranks=ranks)):
+            send_signal(process, number)
 
     async def _clear_away(self) -> None:
         """Take the beat pages away, unless ranks go on living: then the next agent needs them."""

@@ -32,6 +32,13 @@ _PASSWORDS: Final = "passwords"
 _RULES: Final = "rules"
 _MOSQUITTO: Final = "mosquitto.conf"
 _AMQTT: Final = "amqtt.json"
+_ROOT: Final = Path(__file__).parents[2]
+"""What the package `supervisor` of this process lies in."""
+_START: Final = """\
+import runpy, sys
+sys.path[:0] = {sys.argv.pop(1)} - set(sys.path)
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
 
 
 class AmqttConfig(Fact, frozen=True, kw_only=True):
@@ -67,7 +74,8 @@ def command(kind: BrokerKind, folder: Path) -> list[str]:
     """What starts this broker with the files in the folder; nothing secret stands in it."""
     if kind == "mosquitto":
         return [_mosquitto() or kind, "-c", str(folder / _MOSQUITTO)]
-    return [sys.executable, "-I", "-m", "supervisor.bus.amqtt_process", str(folder / _AMQTT)]
+    # Of the same version as this process: what is installed may be another one by now.
+    return [sys.executable, "-I", "-c", _START, str(_ROOT), "supervisor.bus.amqtt_process", str(folder / _AMQTT)]
 
 
 def files(kind: BrokerKind, folder: Path, *, secrets: Secrets, port: int, run: RunId) -> dict[str, bytes]:

@@ -10,8 +10,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     """It was tried and did not work; the message says what to do.
 
-    `replay`: at least one verdict differs. `doctor`: jobs cannot be supervised here;
-    `doctor --security`: others can change what is ours.
+    `replay`: at least one verdict differs. `drill`: a fault was not handled as it should be.
+    `doctor`: jobs cannot be supervised here; `doctor --security`: others can change what is ours.
     """
     USAGE = 2
     """What was asked for cannot be done as written."""

@@ -12,6 +12,7 @@ import click
 from supervisor.cli.answer import json_answer
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.old_runs import Judged, folders_of, jobs_in_queue, judged, parse_days
+from supervisor.cli.old_versions import old_versions
 from supervisor.ledger.removal import remove_run
 from supervisor.report.words import count, size
 
@@ -21,7 +22,8 @@ from supervisor.report.words import count, size
     help=(
         "Remove the folders of runs that are over and in which nothing was written for a month: supervise gc --dry-run "
         "shows which. PATH is a run folder, or a folder with .supervise in it; without one all runs known here are "
-        "meant. A run that Slurm may still know stays, and so does what belongs to others."
+        "meant. A run that Slurm may still know stays, and so does what belongs to others. Versions of supervise that "
+        "were kept for runs go when no run beside them needs them."
     ),
 )
 @click.option("--dry-run", is_flag=True, help="show what would be removed, and do nothing")
@@ -38,18 +40,26 @@ def command(ctx: click.Context, *, dry_run: bool, older: str, as_json: bool, pat
     kept: list[Judged] = []
     failed: list[str] = []
     ask = cache(jobs_in_queue)  # one question, and only where it is needed
-    for folder in folders_of(paths):
+    folders = folders_of(paths)
+    for folder in folders:
         found = judged(folder, older_s=older_s, now=time.time(), ask=ask)
         if found.why_kept:
             kept.append(found)
         elif is_dry or _is_removed(folder, failed):
             gone.append(found)
+    versions = list(old_versions([folder.parent for folder in folders], without=[one.folder for one in gone]))
+    if not is_dry:
+        versions = [path for path in versions if _is_version_removed(path, failed)]
     told, code = _conclusion(gone, kept, is_dry=is_dry), ExitCode.FAILED if failed else ExitCode.OK
     if as_json:
-        rows: dict[str, Any] = {"removed": _rows(gone), "kept": _rows(kept)}
+        rows: dict[str, Any] = {
+            "removed": _rows(gone),
+            "kept": _rows(kept),
+            "versions": [str(path) for path in versions],
+        }
         print(json_answer(conclusion=told, blockers=failed, ends_with=code, **rows, is_dry=is_dry))
     else:
-        print("\n".join([told, *_lines(gone, kept)]))
+        print("\n".join([told, *_lines(gone, kept), *(f"  unused    {path}" for path in versions)]))
         print(*failed, sep="\n", end="\n" * bool(failed), file=sys.stderr)
     ctx.exit(code)
 
@@ -59,6 +69,15 @@ def _is_removed(folder: Path, failed: list[str]) -> bool:
         remove_run(folder)
     except OSError as exc:
         failed.append(f"{folder} could not be removed: {exc.strerror}; what is left goes with the next supervise gc")
+        return False
+    return True
+
+
+def _is_version_removed(path: Path, failed: list[str]) -> bool:
+    try:
+        path.unlink()
+    except OSError as exc:
+        failed.append(f"{path} could not be removed: {exc.strerror}")
         return False
     return True
 

@@ -16,6 +16,7 @@ from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 COMMANDS: Final = {
     "sbatch": ("sbatch", "submit a job under supervision: supervise sbatch train.sh"),
     "run": ("run", "supervise a command in this allocation, or on this machine: supervise run -- python train.py"),
+    "once": ("once", "in a job: do this once for the whole run, not at each start: supervise once -- ./download.sh"),
     "why": ("why", "what happened to a run, and what to do: supervise why 81234"),
     "status": ("status", "how a run is doing"),
     "list": ("list_runs", "the runs that are known here, living and ended"),
@@ -31,6 +32,7 @@ COMMANDS: Final = {
     "unexclude": ("unexclude", "let a running job use them again"),
     "replay": ("replay", "what today's rules say of a run's incidents: supervise replay 81234"),
     "doctor": ("doctor", "what works on this cluster, what is limited and how to mend it; --job tests it"),
+    "drill": ("drill", "make faults on purpose and tell how each was handled: supervise drill -N 2"),
     "hook": ("hook", "for Slurm's prolog, epilog and health check, as root: see docs/hooks.md"),
     "ledger": ("ledger", "make or keep up the site's ledger: supervise ledger init /srv/supervise --cluster c1"),
     "config": ("config", "the settings and where each comes from: supervise config --explain spares"),

@@ -14,20 +14,21 @@ from typing import Any, Final
 import click
 import msgspec
 
-from supervisor.cli import off_switch
+from supervisor.cli import off_switch, run_hop, run_output
 from supervisor.cli.answer import json_answer
 from supervisor.cli.checkpoint_look import sentence_on, tell_checkpoints
+from supervisor.cli.kept_version import keep_version, version_name
 from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 from supervisor.cli.promise import promise
-from supervisor.cli.run_place import RunPlace, run_place, why_not_here
+from supervisor.cli.run_place import RunPlace, run_place, why_not_here, why_unsupervised
 from supervisor.cli.shown_value import shown
 from supervisor.cli.workdir import named_workdir
-from supervisor.errors import NoSuchRun, RunFolderUnusable, UsageError
+from supervisor.errors import NoSlurm, NoSuchRun, RunFolderUnusable, UsageError
 from supervisor.ledger.find_run import IndexLine, list_runs, note_run
 from supervisor.ledger.run_file import RunFile
 from supervisor.ledger.run_folder import base_folder, create, job_ids, read_run
 from supervisor.settings_resolve import Resolved, from_environment, from_files, from_options, resolve
-from supervisor.slurm.keeper_files import PROGRAM, program
+from supervisor.slurm.keeper_files import PROGRAM, programs
 from supervisor.slurm.submission import OWN_VARIABLES, run_id_for
 from supervisor.slurm.submit import sbatch_environment
 
@@ -81,18 +82,38 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
     """
     env = os.environ
     if env.get("SUPERVISE_ATTEMPT"):
-        return _leave_alone(given, words)
+        return _leave_alone(given, words, "this job is supervised already", "as part of it")
     if off_place := off_switch.switched_off(env, given.settings):
         off_switch.tell(given, off_place, words[0])
         return 0 if given.dry_run else _become(words)
-    hostname = platform.node() or "localhost"
-    if why := why_not_here(env, hostname):
+    if why := why_not_here(env):
         raise UsageError(why)
-    place = run_place(env, hostname)
+    if why := why_unsupervised(env):
+        return _leave_alone(given, words, why, "WITHOUT supervision")
+    _arrive()
+    place = run_place(env, platform.node() or "localhost")
+    if place.is_elsewhere and not given.dry_run:
+        return _hop(place)
     earlier = _earlier(words, place, env)
     if earlier is not None and not given.dry_run:
         return _become_keeper(earlier, words)
     return _start_new(given, words, place, env)
+
+
+def _arrive() -> None:
+    """Behind a hop: what the step says of itself is forgotten."""
+    if (shell := run_hop.unpacked(os.environ)) is not None:
+        for name in set(os.environ) - set(shell):
+            del os.environ[name]
+        os.environ.update(shell)
+
+
+def _hop(place: RunPlace) -> int:
+    """Say it again on a node of the job, with this very Python and these very words."""
+    if shutil.which("srun") is None:
+        raise NoSlurm("srun is not on PATH: load Slurm's module, or say it on a node of the job")
+    program = [sys.executable, "-I", "-m", "supervisor.cli.main"]
+    return _become(run_hop.hop(place, program, sys.argv[1:]), run_hop.packed(sbatch_environment(OWN_VARIABLES)))
 
 
 def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> int:
@@ -107,10 +128,11 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
     if shutil.which(words[0]) is None:
         return _cannot_start(words[0], "command not found", _NOT_FOUND)
     try:
-        create(folder, run, {PROGRAM: (program(), 0o600)})
+        create(folder, run, {name: (content, 0o600) for name, content in programs().items()})
     except RunFolderUnusable as exc:
         print(f"supervise: WARNING: {exc}; the command runs WITHOUT supervision", file=sys.stderr)
         return _become(words)
+    keep_version(folder, run.runtime)
     note_run(IndexLine(run_id=run.run_id, folder=str(folder), job_id=place.job_id), env)
     if not given.quiet:
         checkpoints = sentence_on(run.settings.checkpoint, _LOOK_S)
@@ -118,10 +140,10 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
     return _become_keeper(folder, words)
 
 
-def _leave_alone(given: GlobalOptions, words: Sequence[str]) -> int:
-    """What is supervised already needs no second supervisor beside the first."""
+def _leave_alone(given: GlobalOptions, words: Sequence[str], why: str, how: str) -> int:
+    """The command runs, and no supervisor is started for it."""
     if not given.quiet:
-        print(f"supervise: this job is supervised already; {words[0]} runs as part of it", file=sys.stderr)
+        print(f"supervise: {why}; {words[0]} runs {how}", file=sys.stderr)
     return 0 if given.dry_run else _become(words)
 
 
@@ -145,6 +167,7 @@ def _run_file(
         settings_origin=resolved.origin,
         script_args=tuple(words),
         python=sys.executable,
+        runtime=version_name(),
         workdir=workdir,
         nodes=max(1, len(place.nodes) - resolved.settings.spares),
     )
@@ -164,15 +187,20 @@ def _earlier(words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> P
 
 def _become_keeper(folder: Path, words: Sequence[str]) -> int:
     """Not through the stub in `sh`: it would make a second folder for a task of an array, and this Python is known."""
-    return _become([sys.executable, "-I", str(folder / PROGRAM), str(folder), *words])
+    argv = [sys.executable, "-I", str(folder / PROGRAM), str(folder), *words]
+    if not run_output.is_needed():
+        return _become(argv)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return run_output.run_keeper(argv, sbatch_environment(OWN_VARIABLES), folder)
 
 
-def _become(argv: Sequence[str]) -> int:
+def _become(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
     """Does not return where the program can be started."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES))  # noqa: S606  # no shell is wanted
+        os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES) if env is None else env)  # noqa: S606  # no shell is wanted
     except OSError as exc:
         code = _NOT_FOUND if isinstance(exc, FileNotFoundError) else _NOT_STARTED
         return _cannot_start(argv[0], exc.strerror or str(exc), code)

@@ -15,6 +15,7 @@ import msgspec
 
 from supervisor.cli import off_switch, show_submission
 from supervisor.cli.checkpoint_look import tell_checkpoints
+from supervisor.cli.kept_version import keep_version, version_name
 from supervisor.cli.options import SETTINGS, GlobalOptions
 from supervisor.cli.sending import Sending
 from supervisor.errors import RunFolderUnusable, UsageError
@@ -28,8 +29,10 @@ from supervisor.settings_resolve import (
     from_options,
     resolve,
 )
-from supervisor.slurm.keeper_files import program
-from supervisor.slurm.sbatch_options import CommandLine, Option, parse, with_plugins
+from supervisor.slurm.directives import parse_directives
+from supervisor.slurm.keeper_files import programs
+from supervisor.slurm.kinds import why_not_watched, why_refused
+from supervisor.slurm.sbatch_options import STANDARD, CommandLine, Option, Table, parse, with_plugins
 from supervisor.slurm.spares import with_spares
 from supervisor.slurm.submission import (
     OWN_VARIABLES,
@@ -86,15 +89,20 @@ def submit(given: GlobalOptions, args: Sequence[str]) -> int:
     env = os.environ
     if place := off_switch.switched_off(env, given.settings):
         return _stand_aside(given, args, Script(text=""), place)
-    line = _split(args)
+    line, table = _split(args)
     script = _read_script(line, env)
     alone = why_sbatch_alone(line, script.text)
     if alone:
         return _leave_to_sbatch(given, line, script, why=alone)
-    request = Request(command=line, text=script.text, path=script.path, workdir=_workdir(env), env=env)
+    table = _table_for(script.text, table)
+    request = Request(command=line, text=script.text, path=script.path, workdir=_workdir(env), env=env, table=table)
     resolved = _settings(given, request)
     if resolved.settings.off:
         return _stand_aside(given, args, script, resolved.origin["off"])
+    if why := why_refused(request.options):
+        raise UsageError(why)
+    if why := why_not_watched(is_heterogeneous=request.is_heterogeneous):
+        return _unsupervised(given, request, resolved.settings, script, why)
     return _submit_supervised(given, request, resolved, script)
 
 
@@ -103,7 +111,7 @@ def _submit_supervised(given: GlobalOptions, request: Request, resolved: Resolve
     try:
         submission = plan(request, resolved.settings, resolved.origin, _place(request))
     except RunFolderUnusable as exc:
-        return _without_folder(given, request, resolved.settings, script, exc)
+        return _unsupervised(given, request, resolved.settings, script, str(exc))
     if given.dry_run:
         _show(given, submission, resolved.origin)
         tell_checkpoints(given, resolved.settings.checkpoint)
@@ -113,18 +121,27 @@ def _submit_supervised(given: GlobalOptions, request: Request, resolved: Resolve
     try:
         create(Path(submission.folder), submission.run, submission.files)
     except RunFolderUnusable as exc:
-        return _without_folder(given, request, resolved.settings, script, exc)
+        return _unsupervised(given, request, resolved.settings, script, str(exc))
+    keep_version(Path(submission.folder), submission.run.runtime)
     return Sending(given=given, submission=submission, run=submission.run, options=request.options).carry_out()
 
 
-def _split(args: Sequence[str]) -> CommandLine:
-    """The arguments, with what the site's plugins add to sbatch where it matters."""
+def _split(args: Sequence[str]) -> tuple[CommandLine, Table]:
+    """The arguments, with what the site's plugins add to sbatch where it matters, and the options that were known."""
     line = parse(args)
     own = {f"--{name.replace('_', '-')}" for name, _, _ in SETTINGS}
     if misplaced := own.intersection(line.unknown):
         name = min(misplaced)
         raise UsageError(f"{name} is an option of supervise: put it before sbatch, as in `supervise {name} … sbatch …`")
-    return parse(args, with_plugins(_sbatch_help())) if line.unknown else line
+    table = with_plugins(_sbatch_help()) if line.unknown else STANDARD
+    return parse(args, table), table
+
+
+def _table_for(text: str, table: Table) -> Table:
+    """The same for what the script's own lines say: the value of an unknown option hides the options behind it."""
+    if table is not STANDARD or not parse_directives(text).unknown():
+        return table
+    return with_plugins(_sbatch_help())
 
 
 def _sbatch_help() -> str:
@@ -198,7 +215,8 @@ def _place(request: Request) -> Place:
         folder=str(base / run_id),
         created_at=time.time(),
         python=sys.executable,
-        keeper_program=program(),
+        programs=programs(),
+        runtime=version_name(),
     )
 
 
@@ -226,13 +244,11 @@ def _leave_to_sbatch(given: GlobalOptions, line: CommandLine, script: Script, *,
     return _become_sbatch(submission, script)
 
 
-def _without_folder(
-    given: GlobalOptions, request: Request, settings: Settings, script: Script, exc: RunFolderUnusable
-) -> int:
-    """A job is never lost to a run folder: it goes to sbatch as plain sbatch would have had it."""
+def _unsupervised(given: GlobalOptions, request: Request, settings: Settings, script: Script, why: str) -> int:
+    """A job is never lost to a run folder, nor to its kind: it goes to sbatch as plain sbatch would have had it."""
     extra: list[Option] = with_spares(request.options, settings.spares, is_heterogeneous=request.is_heterogeneous)
-    submission = unsupervised(request.command, extra, why=str(exc))
-    print(f"supervise: WARNING: {exc}; the job is submitted WITHOUT supervision", file=sys.stderr, flush=True)
+    submission = unsupervised(request.command, extra, why=why)
+    print(f"supervise: WARNING: {why}; the job is submitted WITHOUT supervision", file=sys.stderr, flush=True)
     if given.dry_run:
         _show(given, submission, {})
         return 0

@@ -13,6 +13,7 @@ from supervisor.cli.checkpoint_look import CheckpointLook
 from supervisor.cli.exit_codes import ExitCode
 from supervisor.cli.options import GlobalOptions
 from supervisor.cli.promise import promise
+from supervisor.cli.standby import queue_standby
 from supervisor.errors import RunFolderUnusable, SlurmFailed, SuperviseError
 from supervisor.ledger.find_run import IndexLine, note_run
 from supervisor.ledger.run_file import RunFile
@@ -107,6 +108,9 @@ class Sending:
         except RunFolderUnusable as exc:
             notes.append(f"WARNING: {exc}; the job runs, but supervision may fail")
         run = self.run
+        if run.settings.standby:
+            env = sbatch_environment(self.submission.unset)
+            notes.append(queue_standby(run, self.submission.folder, self._job_id, env))
         note_run(IndexLine(run_id=run.run_id, folder=self.submission.folder, job_id=self._job_id), self._home())
         if not self._is_quiet:
             checkpoints = self._look.sentence() if self._look else ""

@@ -42,6 +42,8 @@ class Carried(Fact, frozen=True, kw_only=True):
     """How many of `incidents` were planned stops: no interruptions."""
     checkpoint_step: int | None = None
     """The newest whole checkpoint that was ever chosen: from then on "none" is not believed."""
+    save_s: float = 0.0
+    """The longest that a save has taken, as far as beats told; 0: none did."""
     restarts_by: dict[str, int] = {}  # noqa: RUF012  # msgspec copies mutable defaults
     """How many of `restarts` were for each cause and for each class."""
     mode: Literal["", "act", "observe"] = ""

@@ -6,7 +6,7 @@ The next job of the run does, from what the log says. Pure.
 from typing import Final
 
 from supervisor.core.state import Stage, State
-from supervisor.model.ids import IncidentNo
+from supervisor.model.ids import IncidentNo, NodeName
 from supervisor.model.records import IncidentRecord
 from supervisor.model.verdict import Blame, Class, Retry, Verdict
 
@@ -22,8 +22,6 @@ def interruption(state: State, at: float) -> IncidentRecord | None:
     is_recovering = current is not None and not current.record.is_closed
     if state.stage not in _AT_WORK or attempt is None or not attempt.is_live or is_recovering:
         return None
-    host = state.batch_host
-    summary = f"job {state.job_id} ended without a word, as it does when its batch host {host} dies"
     return IncidentRecord(
         run_id=state.run_id,
         job_id=state.job_id,
@@ -31,18 +29,23 @@ def interruption(state: State, at: float) -> IncidentRecord | None:
         attempt=attempt.number,
         opened_at=at,
         evidence_at=at,
-        verdict=Verdict(
-            cls=Class.HARDWARE,
-            cause="node_unreachable",
-            confidence=_SURE,
-            summary=summary,
-            blame=Blame(nodes=(host,)),
-            retry=Retry.YES,
-            fingerprint=f"node_unreachable|{host}",
-        ),
+        verdict=verdict_on(state, state.batch_host),
         action="requeue",
         action_text="Slurm started the job again",
         isolation="node",
         nodes_before=state.held,
         step_before=state.behind.furthest_step,
+    )
+
+
+def verdict_on(state: State, host: NodeName) -> Verdict:
+    """What it was that ended the job without a word."""
+    return Verdict(
+        cls=Class.HARDWARE,
+        cause="node_unreachable",
+        confidence=_SURE,
+        summary=f"job {state.job_id} ended without a word, as it does when its batch host {host} dies",
+        blame=Blame(nodes=(host,)),
+        retry=Retry.YES,
+        fingerprint=f"node_unreachable|{host}",
     )

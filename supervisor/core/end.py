@@ -1,6 +1,6 @@
 """The last act: the exit status, the last words, nothing after it."""
 
-from supervisor.core import incident
+from supervisor.core import incident, standby
 from supervisor.core.cause import SIGTERM
 from supervisor.core.instructions import Finish
 from supervisor.core.state import Exit, Stage
@@ -20,6 +20,7 @@ def finish(
         incident.leave_open(turn)
     else:
         incident.close(turn)
+    standby.take_away(turn, handed_over=handed_over)
     status = _status(turn, is_ended_by_term=is_ended_by_term)
     order = Finish(code=1 if handed_over else status.code, signal=None if handed_over else status.signal)
     told = comment(words, turn.state.marks)

@@ -27,6 +27,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started"):
     walltime_at: float | None = None
     preempt_mode: str = ""
     """What Slurm does to the job when another one takes its nodes: `REQUEUE`, `CANCEL`, ...; empty: not known."""
+    standby: JobId | None = None
+    """The job that waits in the queue for this one to fail."""
     has_script: bool = True
     """False: a command in somebody's allocation (`supervise run`), of which no other job can be made."""
     is_waited_for: bool = False

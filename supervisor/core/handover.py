@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from supervisor.core import halted, incident, ladder, planned_record
+from supervisor.core import halted, incident, ladder, planned_record, standby
 from supervisor.core.accounting import with_restart
 from supervisor.core.cause import is_successor_unwanted
 from supervisor.core.end import finish
@@ -98,6 +98,7 @@ def requeued(turn: Turn, event: Requeued) -> None:
 def take_back(turn: Turn) -> None:
     """A person wants the run to end: its successor, too."""
     job = turn.state.submitted
+    standby.take_away(turn, handed_over=False)
     if job is not None:
         turn.do(CancelJob(job_id=job))
         turn.say(f"successor {job} is cancelled")
@@ -138,6 +139,7 @@ def _order(turn: Turn) -> None:
             exclude=turn.state.exclude,
             after_this_job=may_live,
             only_look=turn.state.halt is not None,
+            standby=turn.state.standby,
             whoever_waits=turn.state.rung != "submit",
         )
     )

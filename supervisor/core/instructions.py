@@ -92,8 +92,17 @@ class Submit(Fact, frozen=True, kw_only=True, tag="submit"):
     """Something of this job may still live: the successor must not begin before it has ended (`afterany`)."""
     only_look: bool = False
     """Given before, and now there is no cause for it: find the job that it may have made, and make none."""
+    standby: JobId | None = None
+    """Waits in the queue for this job to fail: it goes on, where it still can, and nothing is submitted."""
     whoever_waits: bool = False
     """Nothing better is left: jobs that wait for this one's end and cannot be moved are no reason against it."""
+
+
+class TellStandby(Fact, frozen=True, kw_only=True, tag="tell_standby"):
+    """The job that waits for this one to fail must not begin on these nodes. Has no answer."""
+
+    job_id: JobId
+    exclude: tuple[NodeName, ...]
 
 
 class CancelJob(Fact, frozen=True, kw_only=True, tag="cancel_job"):
@@ -160,6 +169,7 @@ Instruction = (
     | StopAttempt
     | Shrink
     | Submit
+    | TellStandby
     | CancelJob
     | Requeue
     | Finish

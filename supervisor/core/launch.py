@@ -170,7 +170,7 @@ def adopt(turn: Turn, number: AttemptNo, *, is_unsupervised: bool) -> None:
         is_started=True,
         is_unsupervised=is_unsupervised,
     )
-    turn.set(attempt=attempt, check=None, choice=None, is_choosing=False, choose_at=None, shrinking=())
+    turn.set(attempt=attempt, saving=None, check=None, choice=None, is_choosing=False, choose_at=None, shrinking=())
     if turn.state.stage in {Stage.PREPARING, Stage.CHECKING, Stage.SHRINKING, Stage.LAUNCHING, Stage.NEW}:
         turn.enter(Stage.RUNNING)
     turn.say(f"attempt {number} was started without supervision; it is watched from now on")
@@ -250,7 +250,7 @@ def _launch(turn: Turn, placement: Placement) -> None:
     )
     turn.enter(Stage.LAUNCHING)
     turn.change_behind(attempts=attempt.number)
-    turn.set(attempt=attempt, check=None, choice=None, choice_tries=0)
+    turn.set(attempt=attempt, check=None, choice=None, choice_tries=0, saving=None)
     is_recovery = turn.state.incident is not None and not turn.incident.record.is_closed
     if is_recovery and not state.is_first:
         turn.state = with_restart(turn.state)

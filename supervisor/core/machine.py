@@ -16,6 +16,7 @@ from supervisor.core import (
     orders,
     planned,
     recover,
+    standby,
     stopping,
     takeover,
     ticks,
@@ -67,6 +68,7 @@ def handle(state: State, event: Event, settings: Settings) -> tuple[State, tuple
         _after_the_end(turn, event)
     elif state.stage is not Stage.NEW:
         _handle(turn, event)
+    standby.follow(turn, state)
     if isinstance(event, Tick) and not turn.out:
         # Such a tick is not recorded, so it must not change anything either.
         return state, ()
@@ -98,6 +100,7 @@ def _run_started(turn: Turn, event: RunStarted) -> None:
         started_at=event.at,
         walltime_at=event.walltime_at,
         preempt_mode=event.preempt_mode,
+        standby=event.standby,
         has_script=event.has_script,
         is_waited_for=event.is_waited_for,
         is_first_job=event.carried is None,

@@ -137,7 +137,15 @@ def order_submission(turn: Turn) -> None:
     # The script may still be saving: the successor waits for the end of this job, which is near.
     # Whoever waits: a job that is being ended cannot be started again under its own id.
     only_look = not _is_wanted(turn)
-    turn.do(Submit(exclude=turn.state.exclude, after_this_job=True, only_look=only_look, whoever_waits=True))
+    turn.do(
+        Submit(
+            exclude=turn.state.exclude,
+            after_this_job=True,
+            only_look=only_look,
+            standby=turn.state.standby,
+            whoever_waits=True,
+        )
+    )
 
 
 def requeued(turn: Turn, event: Requeued) -> None:
@@ -225,7 +233,12 @@ def _choose_order(turn: Turn) -> ChooseCheckpoint:
 
 def _goes_on(turn: Turn) -> bool:
     """A successor is wanted: a positive cause, nobody else sees to it, and it would get further."""
-    if turn.is_observing or turn.state.halt is not None or turn.term.cause not in POSITIVE:
+    if turn.is_observing or turn.state.halt is not None:
+        return False
+    if turn.term.cause == "node_failure" and turn.state.standby is not None:
+        # Nothing is submitted for that, but this one was in the queue long before.
+        return not is_successor_unwanted(turn.state)
+    if turn.term.cause not in POSITIVE:
         return False
     if turn.term.cause == "preemption":
         return not is_requeued_by_slurm(turn.state)

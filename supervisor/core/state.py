@@ -192,6 +192,8 @@ class State(Fact, frozen=True, kw_only=True):
     """What Slurm does to the job when another one takes its nodes; empty: not known."""
     grace_until: float | None = None
     """When the grace of a preemption under way is over, as Slurm said within it."""
+    standby: JobId | None = None
+    """The job that waits in the queue for this one to fail."""
     has_script: bool = True
     """False: no other job can be made of the run (`supervise run`)."""
     is_waited_for: bool = False

@@ -27,7 +27,7 @@ def _ask_again(turn: Turn) -> None:
         case Stage.LAUNCHING:
             # The keeper's report, which comes next, says whether the order arrived.
             turn.enter(Stage.LAUNCHING)
-        case Stage.COLLECTING | Stage.STOPPING:
+        case Stage.COLLECTING | Stage.STOPPING | Stage.LEAVING:
             recover.ask_again(turn)
         case Stage.SHRINKING:
             _shrink_again(turn)

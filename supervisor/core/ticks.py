@@ -2,9 +2,9 @@
 
 import msgspec
 
-from supervisor.core import handover, incident, launch, planned, recover, watch
+from supervisor.core import handover, incident, launch, leaving, limit, planned, recover, watch
 from supervisor.core.cause import RUNNING_STATES, is_preempted
-from supervisor.core.events import LineSeen, Progressed, RankFailed, RanksSeen, SlurmReported, Stalled
+from supervisor.core.events import LineSeen, Progressed, RankFailed, RanksSeen, Saved, SlurmReported, Stalled
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.core.wording import silence
@@ -30,13 +30,15 @@ def tick(turn: Turn) -> None:
         _no_ranks(turn)
 
 
-def seen(turn: Turn, event: RanksSeen | Progressed | Stalled | RankFailed | LineSeen) -> None:
+def seen(turn: Turn, event: RanksSeen | Progressed | Saved | Stalled | RankFailed | LineSeen) -> None:
     """Something of the present attempt was seen."""
     match event:
         case RanksSeen():
             _ranks_seen(turn)
         case Progressed():
             _progressed(turn, event.step)
+        case Saved():
+            limit.saved(turn, event)
         case RankFailed():
             _rank_failed(turn, event)
         case Stalled():
@@ -96,6 +98,8 @@ def _late(turn: Turn) -> None:
         case Stage.SUBMITTING | Stage.REQUEUEING:
             handover.late(turn)
             launch.go_on_anyway(turn)
+        case Stage.LEAVING:
+            leaving.late(turn)
         case Stage.ENDING:
             planned.late(turn)
         case _:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from typing import TypeVar
 
 import structlog
 
-from supervisor.agent.runtime import BOOT, build_runtime
 from supervisor.beat.install import install_beat
 from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
 from supervisor.core.events import Event
@@ -19,6 +19,7 @@ from supervisor.daemon import agent_log
 from supervisor.daemon.agent_launch import AgentFiles, agent_command, agent_environment
 from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.clock import Clock
+from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.output import Output
 from supervisor.daemon.roster import Roster
@@ -32,10 +33,12 @@ from supervisor.ledger.writer import Writer
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.base import encode
 from supervisor.model.ids import JobId, NodeName
+from supervisor.runtime.for_agents import build_runtime
 from supervisor.settings import Settings
 from supervisor.slurm.absent import AbsentSlurm
 from supervisor.slurm.backend import Backend
 from supervisor.slurm.facts import SlurmConfig
+from supervisor.slurm.keeper_files import BOOT, programs
 from supervisor.slurm.pyslurm_backend import PyslurmSlurm
 from supervisor.telemetry.aside import aside
 
@@ -80,6 +83,8 @@ class Parts:
     agents: AgentSteps
     address: str
     """`host:port` of this node's slurmd; empty without Slurm."""
+    controllers: tuple[str, ...]
+    """`host:port` of each slurmctld; empty: not known."""
     prospects: Prospects
     node_folder: Path
     """What lies on this node's own disk; removed at the end of the job."""
@@ -114,7 +119,7 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         hub=bus.link,
         roster=roster,
         output=Output(
-            paths=job_output(),
+            paths=job_output(basics.folder),
             keep_lines=basics.settings.log_lines,
             span_s=basics.settings.evidence_span_s,
             signatures=signatures,
@@ -131,6 +136,7 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
         bus=bus,
         agents=agents,
         address=address,
+        controllers=config.controllers,
         prospects=prospects,
         node_folder=_node_folder(basics),
     )
@@ -184,8 +190,10 @@ def _node_folder(basics: Basics) -> Path:
 
 
 def _runtime(folder: Path) -> Path:
-    """What agents and ranks load: built anew for each supervisor, since a successor may run after an upgrade."""
+    """What agents and ranks load, of the version that this supervisor is."""
     install_beat(folder)
+    if not (folder / BOOT).exists():  # an older version has submitted the run, and is not kept
+        (folder / BOOT).write_bytes(programs()[BOOT])
     path = folder / "runtime.tar"
     build_runtime(path)
     return path
@@ -197,18 +205,28 @@ async def _agent_files(
     told = AgentConfig(
         run_id=basics.run.run_id,
         job_id=basics.around.raw_job_id,
+        restarts=basics.around.restarts,
         nodes=basics.around.nodes,
         lease_s=basics.settings.lease_s,
         run_dir=str(basics.folder),
         folders=folders,
         batch_host=basics.around.here,
         slurmd_address=address,
+        take_over=_take_over(basics),
     )
     # One file for each job: the successor's agents must not be told the predecessor's broker.
     config = basics.folder / f"agent-{basics.around.raw_job_id}.json"
     basics.writer.write(config, encode(bus.agent_config(told)), mode=0o600)
     await basics.writer.flushed(_FIRST_ASK_S)
-    return AgentFiles(boot=BOOT, runtime=runtime, config=config)
+    return AgentFiles(boot=basics.folder / BOOT, runtime=runtime, config=config)
+
+
+def _take_over(basics: Basics) -> tuple[str, ...]:
+    """What an agent starts when this node is dead; without Slurm or a script there is nothing to submit."""
+    if not basics.around.is_slurm or not basics.run.script_name:
+        return ()
+    folder = str(basics.folder)
+    return (sys.executable, "-I", f"{folder}/{BOOT}", folder, "supervisor.daemon.take_over", folder)
 
 
 def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> AgentSteps:
@@ -222,7 +240,7 @@ def _agents(basics: Basics, bus: OpenHub, files: AgentFiles, world: World) -> Ag
         command=lambda nodes: agent_command(
             basics.around, nodes, files, memory_mb=basics.settings.agent_memory_mb, pipes=pipes
         ),
-        environment=agent_environment(basics.around, os.environ),
+        environment=agent_environment(basics.around, os.environ, environment_of_the_job()),
         log_path=basics.folder / agent_log.NAME,
         clock=basics.clock,
         ended=ended,

@@ -17,13 +17,16 @@ from supervisor.model.wire import Beats, RankBeat
 _LIVING = frozenset({"RUNNING", "COMPLETING"})
 
 
-def gathered(world: World, order: Collect, said: SlurmReported | None) -> Bundle:
-    """Of the present attempt: the last lines of each file and rank, telling ones before them, facts, places, beats."""
+def gathered(world: World, order: Collect, said: SlurmReported | None, steps: tuple[Log, ...] = ()) -> Bundle:
+    """Of the present attempt: the last lines of each file and rank, telling ones before them, facts, places, beats.
+
+    `steps`: what ranks wrote into files of their own.
+    """
     now = world.clock()
     logs = _output(world, now)
     return Bundle(
         # Ranks' own lines first: of two that say the same, the one that tells whose it is counts.
-        logs=(*_rank_logs(world, [line for log in logs for line in log.lines]), *logs),
+        logs=(*(_rank_logs(world, failing(world)) or steps), *logs),
         facts=_facts(order, said, now),
         nodes=world.roster.nodes,
         places=_places(world),
@@ -41,14 +44,18 @@ def _output(world: World, now: float) -> tuple[Log, ...]:
     return tuple(Log(name=name, lines=lines) for name, lines in sorted(found) if lines)
 
 
-def _rank_logs(world: World, lines: list[str]) -> tuple[Log, ...]:
-    """The failing ranks' last lines and those of some others, where sattach labels them."""
+def failing(world: World) -> list[Rank]:
+    """Ranks of which the job's output or their own silence says that they failed, in that order."""
+    lines = [line for log in _output(world, world.clock()) for line in log.lines]
+    told = [hit.rank for hit in find_lines(lines) if hit.rank is not None and (hit.code or hit.signal)]
+    return [*told, *(beat.rank for _, beat, _ in world.roster.ranks() if not beat.is_alive)]
+
+
+def _rank_logs(world: World, wanted: list[Rank]) -> tuple[Log, ...]:
+    """These ranks' last lines and those of some others, where sattach labels them."""
     if world.settings.rank_lines != "sattach":
         return ()
-    told = [hit.rank for hit in find_lines(lines) if hit.rank is not None and (hit.code or hit.signal)]
-    ranks = world.roster.ranks()
-    dead = [beat.rank for _, beat, _ in ranks if not beat.is_alive]
-    return world.rank_lines.logs([*told, *dead], ranks=len(ranks))
+    return world.rank_lines.logs(wanted, ranks=len(world.roster.ranks()))
 
 
 def _facts(order: Collect, said: SlurmReported | None, now: float) -> Facts:

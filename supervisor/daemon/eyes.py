@@ -61,6 +61,7 @@ async def watch_time(world: World) -> None:
     asking: asyncio.Task[None] | None = None
     while True:
         await _next_look(world)
+        world.step_files.look(world.script_pid, world.clock())
         _post_all(world, world.roster.tick(world.clock(), stall_s=world.settings.stall_s))
         is_free = asking is None or asking.done()
         if is_free and world.roster.wants_beats(world.clock(), stall_s=world.settings.stall_s):

@@ -1,15 +1,24 @@
 """Signs of life for others: the lease in `term.json` for the agents, and for the keeper."""
 
 import asyncio
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
+from supervisor.core.isolation import is_newer
 from supervisor.daemon.clock import Clock
 from supervisor.daemon.keeper_link import KeeperLink
+from supervisor.daemon.surroundings import Surroundings
+from supervisor.ledger.takeover import read_takeover
+from supervisor.ledger.whole_file import replace_file
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import Fact, encode
-from supervisor.model.ids import NodeName
+from supervisor.model.ids import JobId, NodeName
 
-_RENEW_S = 5.0
+FILE = "term.json"
+RENEW_S = 5.0
 _ALIVE_S = 2.0
 
 
@@ -20,14 +29,64 @@ class Term(Fact, frozen=True, kw_only=True):
     renewed_at: float
     batch_host: NodeName
     slurmd_address: str = ""
+    voters: int = 0
+    """Nodes that the job holds besides this one: of so many a majority may take over."""
+    job_id: JobId = JobId("")
+    restarts: int = 0
 
 
-async def renew(path: Path, writer: Writer, clock: Clock, *, generation: int, here: NodeName, address: str) -> None:
-    """Rewrite the lease for ever. A full or dead filesystem costs the renewal, never the run."""
-    while True:
-        term = Term(generation=generation, renewed_at=clock(), batch_host=here, slurmd_address=address)
-        writer.write(path, encode(term))
-        await asyncio.sleep(_RENEW_S)
+class Lease:
+    """The term of this supervisor. It is not renewed any more once another job has the run."""
+
+    def __init__(self, folder: Path, writer: Writer, clock: Clock, around: Surroundings) -> None:
+        self._folder = folder
+        self._writer = writer
+        self._clock = clock
+        self._around = around
+        self.written_at = clock()
+        """When it was renewed last, as far as the filesystem said so; at first, when this process began."""
+        self.lost_to = ""
+        """Who has the run now, in words; empty: nobody else."""
+
+    def renew(self, *, generation: int, address: str, held: Collection[NodeName]) -> None:
+        """Renew it once; a full or dead filesystem costs the renewal, never the run."""
+        around = self._around
+        term = Term(
+            generation=generation,
+            renewed_at=self._clock(),
+            batch_host=around.here,
+            slurmd_address=address,
+            voters=len(set(held) - {around.here}),
+            job_id=around.raw_job_id,
+            restarts=around.restarts,
+        )
+        self._writer.do(lambda: self._write(term))
+
+    async def keep(self, *, generation: int, address: str, held: Callable[[], Collection[NodeName]]) -> None:
+        """Renew it for ever."""
+        while not self.lost_to:
+            self.renew(generation=generation, address=address, held=held())
+            await asyncio.sleep(RENEW_S)
+
+    def _write(self, term: Term) -> None:
+        """In the writer's thread."""
+        self.lost_to = self.lost_to or others_claim(self._folder, self._around)
+        if not self.lost_to:
+            replace_file(self._folder / FILE, encode(term))
+            self.written_at = self._clock()
+
+
+def others_claim(folder: Path, around: Surroundings) -> str:
+    """Who goes on with the run instead of this start of this job, in words; empty: nobody, as far as can be read."""
+    with suppress(OSError):
+        found = read_takeover(folder, around.raw_job_id, around.restarts)
+        if found is not None and not found.refused:
+            return f"the agent on {found.node} has taken over"
+    with suppress(OSError, msgspec.MsgspecError):
+        term = msgspec.json.decode((folder / FILE).read_bytes(), type=Term)
+        if is_newer((term.job_id, term.restarts), (around.raw_job_id, around.restarts)):
+            return f"job {term.job_id} on {term.batch_host} goes on with this run"
+    return ""
 
 
 async def tell_keeper(keeper: KeeperLink) -> None:

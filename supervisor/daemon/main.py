@@ -13,7 +13,8 @@ import structlog
 
 from supervisor.core.events import Event, KeeperReported
 from supervisor.core.state import Stage, State
-from supervisor.daemon import agent_log, eyes, lease, predecessor
+from supervisor.daemon import agent_log, eyes, lease, standby
+from supervisor.daemon.alone import end, is_alone
 from supervisor.daemon.assemble import Basics, Parts, open_parts
 from supervisor.daemon.clock import steady_clock
 from supervisor.daemon.driver import Driver
@@ -23,33 +24,29 @@ from supervisor.daemon.hands.notify import Teller
 from supervisor.daemon.hands.record import Commenter
 from supervisor.daemon.hands.site import site_hand
 from supervisor.daemon.history import Opening, begun_by, opening
+from supervisor.daemon.isolation import Isolation
 from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.logs import log_to
 from supervisor.daemon.orders import watch_orders
 from supervisor.daemon.reporter import Reporter
-from supervisor.daemon.surroundings import Surroundings, read
+from supervisor.daemon.surroundings import read
 from supervisor.errors import SuperviseError
-from supervisor.ledger.claim import Claim, claim
-from supervisor.ledger.event_log import FILE, EventLog, read_events
+from supervisor.ledger.event_log import FILE, EventLog, last_at, read_events
 from supervisor.ledger.run_folder import job_ids, read_run
 from supervisor.ledger.takeover import takeovers
 from supervisor.ledger.writer import Writer
+from supervisor.runtime.warm import keep_warm
 from supervisor.slurm.successor import is_waited_for
 
 _log = structlog.stdlib.get_logger(__name__)
 
 _NICENESS = 19
-_LEAVE_S = 5.0
 _CANARIES = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _REDISCOVERY_S = 5.0
 """For agents to be heard again after a supervisor was started anew."""
 _START_S = 90.0
 """For everything up to the first order, on a cold filesystem: the keeper does not start the script alone before."""
-_SUCCESSOR_S = 20.0
-"""For a newer job of the run to be gone, where it is being cancelled just now."""
-_PREDECESSOR_S = 600.0
-"""For an earlier job of the run to end: KillWait, epilog, a node that takes its time."""
 
 
 def main(arguments: list[str]) -> int:
@@ -90,17 +87,21 @@ async def _supervise(folder: Path, writer: Writer) -> None:
             run=run,
             settings=run.settings,
             around=read(),
-            clock=steady_clock(),
+            clock=steady_clock(after=await asyncio.to_thread(last_at, folder / FILE)),
             keeper=keeper,
             writer=writer,
             post=mailbox.append,
         )
         parts = await open_parts(stack, basics)
         begins = await _opening(basics, parts)
-        if await _is_alone(basics, parts, begins):
+        term = lease.Lease(folder, writer, basics.clock, basics.around)
+        if await is_alone(basics, parts, begins, term):
             if not begins.is_takeover:
                 begins = await _opening(basics, parts)  # the job before had its last word meanwhile
-            await _turn(basics, parts, begins, mailbox)
+            if why := await standby.why_not(basics, parts, begins):
+                await end(basics, f"{why}: this standby ends")
+            else:
+                await _turn(basics, parts, begins, term, mailbox)
 
 
 def first_events(begins: Opening, report: Sequence[Event]) -> tuple[Event, ...]:
@@ -140,6 +141,7 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
         spares=min(basics.settings.spares, len(basics.around.nodes) - 1),
         walltime_at=parts.prospects.walltime_at,
         preempt_mode=parts.prospects.preempt_mode,
+        standby=await asyncio.to_thread(standby.of_job, basics),
         has_script=bool(basics.run.script_name),
         is_waited_for=await asyncio.to_thread(_is_waited_for, basics),
         takeover=begun_by(await asyncio.to_thread(takeovers, basics.folder), basics.around),
@@ -153,52 +155,7 @@ def _is_waited_for(basics: Basics) -> bool:
     return first == [basics.around.raw_job_id] and is_waited_for(basics.run, environment_of_the_job())
 
 
-async def _is_alone(basics: Basics, parts: Parts, begins: Opening) -> bool:
-    """Claim the run for this job; an earlier job that lives keeps it until it has ended, and longer than that."""
-    around = basics.around
-    wanted = Claim(job_id=around.job_id, at=basics.clock(), restarts=around.restarts, host=around.here)
-    await asyncio.to_thread(claim, basics.folder, wanted)
-    if begins.is_takeover or not around.is_slurm:
-        return True
-    basics.keeper.busy(_PREDECESSOR_S + _START_S)
-    others = [job for job in await asyncio.to_thread(job_ids, basics.folder) if _number(job) != _number(around.job_id)]
-    slurm, ask_s = parts.world.slurm, basics.settings.slurm_deadline_s
-    newer = [job for job in others if not _is_older(job, around)]
-    left = await predecessor.ended(
-        slurm, newer, may_complete=True, may_wait=False, ask_s=ask_s, deadline_s=_SUCCESSOR_S
-    )
-    if left:  # this job was handed over once, and Slurm or a person started it again
-        await _end(basics, f"job {', '.join(left)} goes on with this run: this one ends")
-        return False
-    older = [job for job in others if _is_older(job, around)]
-    # Off a dead node a job stays COMPLETING for minutes: what it ran there is proven stopped, or has fenced itself.
-    may_complete = begins.is_settled or begun_by(await asyncio.to_thread(takeovers, basics.folder), around) is not None
-    left = await predecessor.ended(
-        slurm, older, may_complete=may_complete, ask_s=ask_s, deadline_s=_PREDECESSOR_S - _SUCCESSOR_S
-    )
-    if left:
-        words = f"job {', '.join(left)} of this run may still live after {_PREDECESSOR_S:.0f} s"
-        await _end(basics, f"{words}; cancel it (scancel {' '.join(left)}) and submit again")
-    return not left
-
-
-async def _end(basics: Basics, words: str) -> None:
-    """End the job here and not by raising: without a supervisor the keeper would start the script beside that job."""
-    print(f"supervise: {words}", file=sys.stderr)  # noqa: T201  # the job's output is where people look first
-    basics.keeper.finish(code=1, signal=None)
-    await basics.keeper.hung_up(deadline_s=_LEAVE_S)
-
-
-def _is_older(job: str, around: Surroundings) -> bool:
-    """Slurm counts its jobs up; tasks of one array run side by side, each in a folder of its own."""
-    return _number(job) < _number(around.job_id)
-
-
-def _number(job: str) -> int:
-    return int(job.partition("_")[0])
-
-
-async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Event]) -> None:
+async def _turn(basics: Basics, parts: Parts, begins: Opening, term: lease.Lease, mailbox: list[Event]) -> None:
     """The one task group: eyes, hands, and the machine between them, until the keeper hangs up."""
     world = parts.world
     commenter = Commenter(world.slurm, basics.around.job_id, basics.clock, deadline_s=basics.settings.slurm_deadline_s)
@@ -236,7 +193,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
         # What must go on until the last word is said, and what ends with the keeper.
         machine = _begun(group, {"machine": driver.run(), "clock": driver.tick(), "notify": teller.run()})
         others = {"comment": commenter.run(), "report": reporter.run(), **({"site": site.run()} if site else {})}
-        watching = _begun(group, {**_watches(basics, parts, begins, lambda: driver.state), **others})
+        watching = _begun(group, {**_watches(basics, parts, begins, term, lambda: driver.state), **others})
         await eyes.watch_keeper(world)
         _cancel(watching)
         hands.let_go()
@@ -251,7 +208,7 @@ async def _turn(basics: Basics, parts: Parts, begins: Opening, mailbox: list[Eve
 
 
 def _watches(
-    basics: Basics, parts: Parts, begins: Opening, state: Callable[[], State]
+    basics: Basics, parts: Parts, begins: Opening, term: lease.Lease, state: Callable[[], State]
 ) -> dict[str, Coroutine[Any, Any, None]]:
     """What looks at the world for as long as the keeper does, by name."""
     world = parts.world
@@ -261,17 +218,12 @@ def _watches(
         "orders": watch_orders(world),
         "output": eyes.watch_output(world),
         "agent_log": agent_log.keep_bounded(basics.folder, basics.writer),
+        "runtime": keep_warm(),
         "broker": parts.bus.watch(lambda text: _log.warning("bus.noticed", text=text)),
-        "lease": lease.renew(
-            basics.folder / "term.json",
-            basics.writer,
-            basics.clock,
-            generation=begins.generation,
-            here=basics.around.here,
-            address=parts.address,
-            held=lambda: state().held,
-        ),
+        "lease": term.keep(generation=begins.generation, address=parts.address, held=lambda: state().held),
     }
+    if basics.around.is_slurm:
+        found["isolation"] = Isolation(world, term, parts.controllers).watch()
     if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
         found["rank_lines"] = eyes.watch_steps(world)
     return found

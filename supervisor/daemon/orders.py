@@ -1,6 +1,8 @@
 """Looks for what persons order of the running job (`supervise halt`, `mode`, `exclude`, ...)."""
 
 import asyncio
+import signal
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -10,6 +12,7 @@ from supervisor.core.instructions import AskSave
 from supervisor.daemon.world import World
 from supervisor.errors import BrokerFailed
 from supervisor.ledger.orders import read_orders, remove_order
+from supervisor.model.ids import AttemptNo
 from supervisor.model.wire import SaveAndStop
 from supervisor.telemetry.aside import aside
 
@@ -41,9 +44,18 @@ def put_away(world: World, number: str) -> None:
     world.writer.do(lambda: remove_order(world.folder, number))
 
 
+def save_file(world: World, attempt: AttemptNo) -> Path:
+    """The file that asks this attempt to save and stop: `SUPERVISE_SAVE_FILE`."""
+    return world.attempt_folder(attempt) / "save"
+
+
 async def ask_save(world: World, order: AskSave) -> None:
-    """Through the agents; a broker that is away costs the question, and the halt has its other ways."""
+    """Through the agents, and by the file where that is wanted; a broker that is away costs the one, not the other."""
+    name = world.settings.save_signal
+    command = SaveAndStop(ask=f"save-{order.attempt}", signal=0 if name == "none" else signal.Signals[f"SIG{name}"])
+    if world.settings.save_file:
+        world.writer.write(save_file(world, order.attempt), b"save and stop\n")
     try:
-        await world.hub.command(None, SaveAndStop(ask=f"save-{order.attempt}"), attempt=order.attempt)
+        await world.hub.command(None, command, attempt=order.attempt)
     except BrokerFailed as exc:
         _log.warning("save.not_asked", reason=exc)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from supervisor.bus.protocol import NO_ATTEMPT
-from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RankFailed, RanksSeen, Stalled
+from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RankFailed, RanksSeen, Saved, Stalled
+from supervisor.daemon import saves
+from supervisor.daemon.heard import Heard
 from supervisor.daemon.stall import Failure, Seen, Stall, intervals_with, is_refuted
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, NodeFacts, RankBeat, RankGone, Status
@@ -22,18 +24,6 @@ _FIRST_ASKS = 4
 
 
 @dataclass(slots=True)
-class _Node:
-    """What is known of one node."""
-
-    expected_since: float
-    last_heard: float | None = None
-    is_up: bool = False
-    is_reported_silent: bool = False
-    address: str = ""
-    facts: NodeFacts | None = None
-
-
-@dataclass(slots=True)
 class Roster:
     """The nodes and ranks of the present attempt."""
 
@@ -41,13 +31,14 @@ class Roster:
     expected_s: float
     """How long a node may take to report for the first time."""
     attempt: AttemptNo = NO_ATTEMPT
-    _nodes: dict[NodeName, _Node] = field(default_factory=dict)
+    _nodes: dict[NodeName, Heard] = field(default_factory=dict)
     _ranks: dict[Rank, Seen] = field(default_factory=dict)
     _seen_on: set[NodeName] = field(default_factory=set)
     _progress: int | None = None
     _progress_at: float = float("-inf")
     _has_steps: bool = False
     """Some task of the attempt was started by srun, which tells how its tasks end."""
+    _longest_save_s: float = 0.0
     _told_ranks: int = 0
     _new_rank_at: float = float("-inf")
     _failures: list[Failure] = field(default_factory=list)
@@ -62,7 +53,7 @@ class Roster:
         wanted = set(nodes)
         self._nodes = {name: seen for name, seen in self._nodes.items() if name in wanted}
         for name in wanted - self._nodes.keys():
-            self._nodes[name] = _Node(expected_since=now)
+            self._nodes[name] = Heard(expected_since=now)
 
     def begin(self, attempt: AttemptNo) -> None:
         """A new attempt: what was known of the old one's ranks is forgotten."""
@@ -71,7 +62,7 @@ class Roster:
             self._ranks.clear()
             self._seen_on.clear()
             self._failures.clear()
-            self._has_steps, self._told_ranks = False, 0
+            self._has_steps, self._told_ranks, self._longest_save_s = False, 0, 0.0
             self._progress, self._progress_at, self._is_stall_told = None, float("-inf"), False
 
     def status(self, message: Status, now: float) -> list[Event]:
@@ -97,7 +88,7 @@ class Roster:
             events += self._vanished(
                 message.node, beat.rank, beat.pid, now, is_expected=beat.is_alive or beat.has_ended
             )
-            self._note(message.node, beat, now)
+            events += self._saved(self._note(message.node, beat, now), now)
         return events + self._first_sight(message, now) + self._moved(now)
 
     def rank_gone(self, message: RankGone, now: float) -> list[Event]:
@@ -210,14 +201,14 @@ class Roster:
         """Of the ranks that make steps."""
         return [rank.beat.step for rank in self._ranks.values() if rank.beat.phase not in {"setup", "idle"}]
 
-    def _heard(self, name: NodeName, node: _Node, now: float) -> list[Event]:
+    def _heard(self, name: NodeName, node: Heard, now: float) -> list[Event]:
         node.last_heard = now
         if node.is_up and not node.is_reported_silent:
             return []
         node.is_up, node.is_reported_silent = True, False
         return [AgentUp(at=now, node=name, facts=node.facts)]
 
-    def _gone(self, name: NodeName, node: _Node, now: float, *, how: str) -> list[Event]:
+    def _gone(self, name: NodeName, node: Heard, now: float, *, how: str) -> list[Event]:
         if not node.is_up:
             return []
         node.is_up, node.is_reported_silent = False, True
@@ -247,14 +238,25 @@ class Roster:
         text = f"the process of rank {rank} on {node} is gone; nothing tells how it ended"
         return [RankFailed(at=now, attempt=self.attempt, rank=rank, node=node, text=text)]
 
-    def _note(self, node: NodeName, beat: RankBeat, now: float) -> None:
+    def _note(self, node: NodeName, beat: RankBeat, now: float) -> float:
+        """Keep it; how long the save took that ends with it, 0 where none does."""
         known = self._ranks.get(beat.rank)
         if known is None:
             self._new_rank_at = now
         has_moved = known is None or known.beat.pid != beat.pid or known.beat.count != beat.count
         moved_at = now - beat.age_s if has_moved or known is None else known.moved_at
         intervals = intervals_with(known, beat, moved_at) if known else ()
-        self._ranks[beat.rank] = Seen(node=node, beat=beat, moved_at=moved_at, seen_at=now, intervals=intervals)
+        since = saves.since(known, beat, moved_at)
+        self._ranks[beat.rank] = Seen(
+            node, beat, moved_at=moved_at, seen_at=now, intervals=intervals, saving_since=since
+        )
+        return saves.took_s(known, beat, moved_at, now)
+
+    def _saved(self, seconds: float, now: float) -> list[Event]:
+        if not saves.is_news(seconds, self._longest_save_s):
+            return []
+        self._longest_save_s = seconds
+        return [Saved(at=now, attempt=self.attempt, seconds=seconds)]
 
     def _first_sight(self, message: Beats, now: float) -> list[Event]:
         if not (message.processes or message.ranks) or message.node in self._seen_on:

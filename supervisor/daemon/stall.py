@@ -33,6 +33,8 @@ class Seen:
     moved_at: float
     seen_at: float
     intervals: standstill.Intervals = ()
+    saving_since: float | None = None
+    """When the save began that it is in."""
 
     @property
     def is_alive(self) -> bool:

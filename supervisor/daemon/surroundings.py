@@ -22,6 +22,8 @@ class Surroundings:
     """The node this process runs on: the batch host."""
     restarts: int = 0
     is_slurm: bool = True
+    own_step: str = ""
+    """The step that this process is part of (`17.0`), where it was started inside one and by no batch script."""
 
 
 def read(env: Mapping[str, str] = os.environ) -> Surroundings:
@@ -39,4 +41,5 @@ def read(env: Mapping[str, str] = os.environ) -> Surroundings:
         nodes=nodes or (here,),
         here=here,
         restarts=int(env.get("SLURM_RESTART_COUNT", "0") or 0),
+        own_step=f"{raw}.{env['SLURM_STEP_ID']}" if env.get("SLURM_STEP_ID") else "",
     )

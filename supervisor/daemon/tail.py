@@ -6,6 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from supervisor.ledger.run_folder import OUTPUT_FILES
+
 _CHUNK_BYTES = 1 << 20
 _DESCRIPTORS = (1, 2)
 
@@ -43,13 +45,17 @@ class Tail:
             self.offset = self.path.stat().st_size
 
 
-def job_output() -> list[Path]:
-    """The regular files behind this process's stdout and stderr: the job's own output, as Slurm opened it."""
+def job_output(folder: Path) -> list[Path]:
+    """The job's own output: the regular files behind this process's stdout and stderr, as Slurm opened them.
+
+    What goes to a terminal or into a pipe `supervise run` keeps in the run folder.
+    """
     found: dict[tuple[int, int], Path] = {}
+    kept = [folder / name for name in OUTPUT_FILES]
     for descriptor in _DESCRIPTORS:
         with contextlib.suppress(OSError):
             what = os.fstat(descriptor)
             if stat.S_ISREG(what.st_mode):
                 path = Path(f"/proc/self/fd/{descriptor}").readlink()
                 found.setdefault((what.st_dev, what.st_ino), path)
-    return list(found.values())
+    return [*found.values(), *(path for path in kept if path.exists())]

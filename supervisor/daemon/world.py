@@ -16,6 +16,7 @@ from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.output import Output
 from supervisor.daemon.rank_lines import RankLines
 from supervisor.daemon.roster import Roster
+from supervisor.daemon.step_files import StepFiles
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.diagnose.scan.catalogue import Catalogue
 from supervisor.ledger.run_file import RunFile
@@ -56,6 +57,7 @@ class World:
     """Folders that each node must reach: tier 0 asks for them."""
     answers: Answers = field(default_factory=Answers)
     rank_lines: RankLines = field(default_factory=RankLines)
+    step_files: StepFiles = field(default_factory=StepFiles)
     rank_failed: asyncio.Event = field(default_factory=asyncio.Event)
     """The output has told of a rank's failure just now."""
     script_pid: int = 0
@@ -81,6 +83,7 @@ class World:
         """From now on beats and output count for this attempt."""
         self.roster.begin(attempt)
         self.rank_lines.begin(attempt)
+        self.step_files.begin(self.clock())
         offsets = OutputOffsets(offsets=tuple(self.output.begin(attempt)))
         self.writer.write(self.attempt_folder(attempt) / "output.json", encode(offsets))
 
@@ -91,6 +94,7 @@ class World:
             return
         self.roster.begin(attempt)
         self.rank_lines.begin(attempt)
+        self.step_files.begin(self.clock())
         try:
             data = (self.attempt_folder(attempt) / "output.json").read_bytes()
             known = msgspec.json.decode(data, type=OutputOffsets).offsets

@@ -80,7 +80,7 @@ class Keeper:
             self.link, theirs = socket.socketpair()
             self.link.setblocking(False)
             env = {**self.given, b"SUPERVISE_KEEPER_FD": b"%d" % theirs.fileno()}
-            command = [sys.executable, "-I", "-m", "supervisor.daemon", self.folder]
+            command = [sys.executable, "-I", f"{self.folder}/boot.py", self.folder, "supervisor.daemon", self.folder]
             self.supervisor = Popen(command, env=env, pass_fds=[theirs.fileno()], stdin=DEVNULL, start_new_session=True)
             pid = self.script.pid if self.script and not self.status else 0
             more = {"signals": list(self.signals), "pid": pid, "alive": pid > 0, "code": None, "signal": None}

@@ -24,10 +24,18 @@ def claim(run_folder: Path, wanted: Claim) -> bool:
     """
     folder = run_folder / "jobs"
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"{wanted.job_id}.json"
-    draft = folder / f".{wanted.job_id}.{os.getpid()}"
+    return is_made(folder / f"{wanted.job_id}.json", encode(wanted))
+
+
+def is_made(path: Path, data: bytes) -> bool:
+    """Whether this call made the file, whole and with this content; of several at once, from any node, one has.
+
+    Raises `OSError` where its folder cannot be written, and then leaves nothing behind.
+    """
+    # Process numbers repeat from node to node and from container to container.
+    draft = path.with_name(f".{path.stem}.{int.from_bytes(os.urandom(8), 'big')}")
     try:
-        draft.write_bytes(encode(wanted))
+        draft.write_bytes(data)
         return _link(draft, path)
     finally:
         with suppress(OSError):

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,14 @@ FILE: Final = "events.jsonl"
 LIMIT_BYTES: Final = 5_000_000
 """Months of a quiet run, or a day of one whose agents come and go. The part before is kept as `events.jsonl.1`."""
 _SNAPSHOT: Final = b'{"type":"snapshot"'
+_LAST_BYTES: Final = 1_000_000
 _decoder: Final[msgspec.json.Decoder[Recorded]] = msgspec.json.Decoder(Recorded)
+
+
+class _Stamped(msgspec.Struct):
+    """What all events have."""
+
+    at: float
 
 
 class EventLog:
@@ -103,6 +111,20 @@ def read_events(path: Path) -> list[Recorded]:
     if skipped:
         _log.warning("events.skipped count=%d of=%d path=%s", skipped, skipped + len(events), path)
     return events
+
+
+def last_at(path: Path) -> float:
+    """When the newest event of the log happened, by the clock that it was written by; 0: none is known."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return 0.0
+    for line in reversed(lines):
+        with suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(line, type=_Stamped).at
+    return 0.0
 
 
 def _line(event: Recorded) -> bytes:

@@ -32,6 +32,8 @@ class RunFile(Fact, frozen=True, kw_only=True):
     """What `--export` declared, from wherever it came; empty: sbatch's default, the whole environment."""
     python: str = ""
     """The interpreter that keeper and supervisor run with."""
+    runtime: str = ""
+    """The version of ours that it was submitted with, a file beside the run folders; empty: none was kept."""
     workdir: str = ""
     """The folder sbatch was called in: `SLURM_SUBMIT_DIR`."""
     predecessor: str = ""

@@ -20,6 +20,8 @@ RUN_FILE: Final = "run.json"
 SUBMITTED: Final = "submitted"
 """Folder of the script as submitted: its path shows in Slurm as the job's Command, so a lost job is found by it."""
 SUBMISSIONS: Final = "submissions.jsonl"
+OUTPUT_FILES: Final = ("output.log", "errors.log")
+"""What `supervise run` keeps of its command's stdout and stderr, where they are no files themselves."""
 _CREATE_TRIES: Final = 3
 
 
@@ -35,6 +37,11 @@ def base_folder(workdir: Path, env: Mapping[str, str]) -> Path:
     """Where run folders of jobs submitted in `workdir` lie: `SUPERVISE_HOME`, else `.supervise` in it."""
     home = env.get("SUPERVISE_HOME", "")
     return (workdir / home) if home else workdir / FOLDER
+
+
+def kept_in(base: Path) -> Path:
+    """The user's folder of the versions that runs in `base` were submitted with: his alone, since it is run."""
+    return base / f"runtimes-{os.getuid()}"
 
 
 def create(folder: Path, run: RunFile, files: Mapping[str, tuple[bytes, int]]) -> None:
@@ -53,15 +60,17 @@ def create(folder: Path, run: RunFile, files: Mapping[str, tuple[bytes, int]]) -
 
 
 def discard(folder: Path) -> None:
-    """Remove a run folder, and its base where nothing but our `.gitignore` is left in it."""
+    """Remove a run folder, and its base where no other run is in it."""
     shutil.rmtree(folder, ignore_errors=True)
     discard_empty(folder.parent)
 
 
 def discard_empty(base: Path) -> None:
-    """Remove the folder of run folders where nothing but our `.gitignore` is left in it."""
+    """Remove the folder of run folders where nothing is left in it but our `.gitignore` and versions kept for runs."""
+    kept = kept_in(base)
     with suppress(OSError):
-        if base.name == FOLDER and [entry.name for entry in base.iterdir()] == [".gitignore"]:
+        if base.name == FOLDER and {entry.name for entry in base.iterdir()} - {kept.name} == {".gitignore"}:
+            shutil.rmtree(kept, ignore_errors=True)
             (base / ".gitignore").unlink()
             base.rmdir()
 

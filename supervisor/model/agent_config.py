@@ -12,6 +12,8 @@ class AgentConfig(Fact, frozen=True, kw_only=True):
     run_id: RunId
     job_id: JobId
     """As `SLURM_JOB_ID` reads in the ranks: digits, also for a task of an array; "0" without Slurm."""
+    restarts: int = 0
+    """How often Slurm had started the job again."""
     nodes: tuple[NodeName, ...] = ()
     """The job's nodes in Slurm's order: a node's place spreads the agents' beats over the second."""
     transport: Literal["mqtt", "stdout"] = "mqtt"
@@ -31,3 +33,5 @@ class AgentConfig(Fact, frozen=True, kw_only=True):
     """Its agent never fences: what it cannot hear there is on its own machine."""
     slurmd_address: str = ""
     """`host:port` of the batch host's slurmd; a newer one in `term.json` goes first."""
+    take_over: tuple[str, ...] = ()
+    """The command that goes on with the run once the batch host is dead; empty: nobody does."""

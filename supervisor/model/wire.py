@@ -124,6 +124,8 @@ class SaveAndStop(Fact, frozen=True, kw_only=True, tag="save_and_stop"):
     """Command: let `beat()` return True in all ranks of the running attempt from now on. It has no answer."""
 
     ask: str
+    signal: int = 0
+    """Sent besides, once to each rank; 0: none."""
 
 
 class Stopped(Fact, frozen=True, kw_only=True, tag="stopped"):

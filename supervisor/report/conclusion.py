@@ -28,6 +28,7 @@ _DOING: Final[Mapping[str, str]] = {
     "stopping": "Recovering, the attempt is being stopped",
     "shrinking": "Recovering, nodes are leaving the job",
     "checking": "Recovering, nodes are checked and the checkpoint is looked for",
+    "leaving": "Saved before the time limit, its checkpoint is looked for",
     "submitting": "Recovering, another job is being submitted",
     "requeueing": "Recovering, Slurm is asked to start the job again",
     "ending": "Ending, the script has its time to save",

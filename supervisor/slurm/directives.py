@@ -41,6 +41,10 @@ class Directives:
         parsed = parse([argument.text for argument in self.sbatch], table)
         return tuple(option for option in parsed.options if option.name not in COMMAND_LINE_ONLY)
 
+    def unknown(self, table: Table = STANDARD) -> tuple[str, ...]:
+        """Options of `#SBATCH` lines that the table does not have."""
+        return parse([argument.text for argument in self.sbatch], table).unknown
+
 
 def first_command(lines: Sequence[str]) -> int | None:
     """Index of the first line that is neither blank nor a comment: there Slurm stops reading, and the shell begins."""

@@ -18,7 +18,8 @@ DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _COUNTED: Final = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 _MAYBE: Final = (
     *("SUPERVISE_RESUME_FROM", "SUPERVISE_RESUME_STEP", "SUPERVISE_INCIDENT", "SUPERVISE_HIDDEN", "SUPERVISE_SKIP"),
-    "LC_CTYPE",
+    "SUPERVISE_SAVE_FILE",
+    *("SUPERVISE_RUN_FOLDER", "LC_CTYPE"),
 )
 """What an attempt may do without, and must then not inherit."""
 # More than this many nodes in `2(x…)` is a garbled value, not a job.
@@ -55,6 +56,9 @@ class Attempt(Fact, frozen=True, kw_only=True):
     incident: IncidentNo | None = None
     skip: tuple[str, ...] = ()
     """What the program is asked to leave out."""
+    run_folder: str = ""
+    save_file: str = ""
+    """The file that will ask to save and stop; empty: none is used."""
     beat_folder: str = ""
     """Folder that holds `supervise_beat.py` alone."""
     shim: Shim | None = None
@@ -86,11 +90,13 @@ def _own(attempt: Attempt) -> dict[str, str]:
     said = {
         "SUPERVISE_RUN_ID": attempt.run_id,
         "SUPERVISE_ATTEMPT": str(attempt.attempt),
+        "SUPERVISE_RUN_FOLDER": attempt.run_folder or None,
         "SUPERVISE_RESUME_FROM": attempt.resume_from,
         "SUPERVISE_RESUME_STEP": None if attempt.resume_step is None else str(attempt.resume_step),
         "SUPERVISE_INCIDENT": None if attempt.incident is None else str(attempt.incident),
         "SUPERVISE_HIDDEN": compress(attempt.hidden) or None,
         "SUPERVISE_SKIP": "\n".join(attempt.skip) or None,
+        "SUPERVISE_SAVE_FILE": attempt.save_file or None,
     }
     return {name: value for name, value in said.items() if value is not None}
 

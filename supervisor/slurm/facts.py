@@ -39,6 +39,8 @@ class SlurmConfig(Fact, frozen=True, kw_only=True):
     """Slurm's own, `22.05.8`."""
     slurmd_ports: tuple[int, int] = (6818, 6818)
     """First and last port on which a slurmd may listen."""
+    controllers: tuple[str, ...] = ()
+    """`host:port` of each slurmctld, in the order in which they are asked."""
     srun_ports: tuple[int, int] | None = None
     """Ports that a site keeps open between nodes for srun, and so for us."""
     keeps_accounts: bool = False

@@ -1,4 +1,4 @@
-"""The two files that start the keeper on the batch host. Pure but for reading our own source."""
+"""The files that start keeper and supervisor on the batch host. Pure but for reading our own source."""
 
 from pathlib import Path
 from typing import Final
@@ -8,6 +8,8 @@ from supervisor.slurm.guard import quote
 
 STUB: Final = "keeper"
 PROGRAM: Final = "keeper.py"
+BOOT: Final = "boot.py"
+_ROOMS: Final = {PROGRAM: "keeper", BOOT: "runtime"}
 # Every task of an array gets a folder of its own, made from the array's when the task starts. Where anything is
 # missing on this node (no Python of ours in a container, a full folder) the script runs as plain sbatch would run it.
 # bash where there is one: dash drops what is no plain name from the environment, exported functions (`module`) above
@@ -22,7 +24,7 @@ if [ -n "${SLURM_ARRAY_TASK_ID-}" ]; then
     task=$run-$SLURM_ARRAY_TASK_ID
     if [ ! -e "$task/run.json" ]; then
         new=$task.$$
-        (umask 077 && mkdir "$new" && cd "$run" && cp -pR run.json keeper keeper.py @COPIED@ "$new/" &&
+        (umask 077 && mkdir "$new" && cd "$run" && cp -pR run.json keeper keeper.py boot.py @COPIED@ "$new/" &&
             mv "$new" "$task") || rm -rf "$new"
     fi
     [ -e "$task/run.json" ] || why="the folder $task cannot be made"
@@ -45,12 +47,13 @@ def stub(*, folder: str, python: str, copied: tuple[str, ...]) -> bytes:
     return text.replace("@COPIED@", " ".join(copied)).encode(errors="surrogateescape")
 
 
-def program() -> bytes:
-    """The keeper, to be copied into the run folder: a job outlives an update of this installation.
+def programs() -> dict[str, bytes]:
+    """Keeper and boot program, to be copied into the run folder: a job outlives an update of this installation.
 
     Raises `RunFolderUnusable` where this installation is not whole.
     """
+    place = Path(__file__).parents[1]
     try:
-        return (Path(__file__).parents[1] / "keeper" / PROGRAM).read_bytes()
+        return {name: (place / room / name).read_bytes() for name, room in _ROOMS.items()}
     except OSError as exc:
-        raise RunFolderUnusable(f"this installation has no {PROGRAM} ({exc}); install it anew") from exc
+        raise RunFolderUnusable(f"this installation is not whole ({exc}); install it anew") from exc

@@ -86,11 +86,20 @@ def parse_config(text: str) -> SlurmConfig:
     return SlurmConfig(
         version=found.get("SLURM_VERSION", ""),
         slurmd_ports=_ports(found.get("SlurmdPort", "")) or (6818, 6818),
+        controllers=_controllers(found),
         srun_ports=_ports(found.get("SrunPortRange", "")),
         keeps_accounts="slurmdbd" in found.get("AccountingStorageType", ""),
         preempt_type=_plugin(found.get("PreemptType", "")),
         preempt_mode=_mode(found.get("PreemptMode", "")),
     )
+
+
+def _controllers(found: Mapping[str, str]) -> tuple[str, ...]:
+    """`login(10.0.0.1)` or `login`, one for each slurmctld; a range of ports stands for its first."""
+    ports = _ports(found.get("SlurmctldPort", "")) or (6817, 6817)
+    named = [(name, value) for name, value in found.items() if name.startswith("SlurmctldHost[")]
+    hosts = [re.search(r"\(([^)]+)\)$", value) or re.match(r"(\S+)", value) for _, value in sorted(named)]
+    return tuple(f"{host[1]}:{ports[0]}" for host in hosts if host)
 
 
 def parse_partition_mode(text: str, partition: str) -> str:

@@ -13,7 +13,7 @@ from supervisor.model.ids import RunId
 from supervisor.settings import Settings
 from supervisor.slurm.directives import Directives, parse_directives
 from supervisor.slurm.guard import Carried, carry
-from supervisor.slurm.keeper_files import PROGRAM, STUB, stub
+from supervisor.slurm.keeper_files import STUB, stub
 from supervisor.slurm.sbatch_options import STANDARD, CommandLine, Option, Table, effective, options_of_environment
 from supervisor.slurm.sbatch_table import ANSWERS_ONLY
 from supervisor.slurm.spares import fixed_nodes, with_spares
@@ -25,6 +25,7 @@ WRAP_HEAD: Final = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n"
 OWN_VARIABLES: Final = (
     "SUPERVISE_ATTEMPT",
     "SUPERVISE_RUN_ID",
+    "SUPERVISE_RUN_FOLDER",
     "SUPERVISE_RESUME_FROM",
     "SUPERVISE_RESUME_STEP",
     "SUPERVISE_SKIP",
@@ -110,7 +111,10 @@ class Place:
     folder: str
     created_at: float
     python: str
-    keeper_program: bytes
+    programs: Mapping[str, bytes]
+    """What is copied of this installation (`keeper_files.programs`)."""
+    runtime: str = ""
+    """The kept version to run from; empty: the installed one, as it will be."""
 
 
 def why_sbatch_alone(command: CommandLine, text: str) -> str:
@@ -193,6 +197,7 @@ def _run_file(
         script_args=request.command.script_args,
         export=options.get("export", ""),
         python=place.python,
+        runtime=place.runtime,
         workdir=request.workdir,
         array=options.get("array", ""),
         nodes=fixed_nodes(options),
@@ -204,7 +209,7 @@ def _files(request: Request, carried: Carried, place: Place) -> dict[str, tuple[
     own = {f"{USER_SCRIPT}/{request.file_name}": (_bytes(request.text), 0o700)} if carried.needs_file else {}
     return {
         STUB: (stub(folder=place.folder, python=place.python, copied=folders), 0o700),
-        PROGRAM: (place.keeper_program, 0o600),
+        **{name: (content, 0o600) for name, content in place.programs.items()},
         f"{SUBMITTED}/{request.file_name}": (_bytes(carried.text), 0o700),
         **own,
     }

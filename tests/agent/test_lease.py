@@ -30,6 +30,17 @@ async def test_a_changed_file_is_a_sign_and_an_unchanged_one_is_none(tmp_path: P
         assert not await lease.is_renewed(deadline_s=PATIENCE_S)
 
 
+async def test_a_term_of_another_job_is_no_sign(tmp_path: Path) -> None:
+    """A successor supervises the run: nobody supervises this job any more."""
+    lease = Lease(_config(tmp_path))
+    _write(tmp_path, renewed_at=1.0, job_id="1")
+    assert await lease.is_renewed(deadline_s=PATIENCE_S)
+    _write(tmp_path, renewed_at=2.0, job_id="2")
+    assert not await lease.is_renewed(deadline_s=PATIENCE_S)
+    assert lease.term is not None
+    assert lease.term.renewed_at == 1.0
+
+
 async def test_a_missing_or_broken_file_is_no_sign(tmp_path: Path) -> None:
     """Unreadable is not renewed, and no error either."""
     lease = Lease(_config(tmp_path))

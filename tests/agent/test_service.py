@@ -141,6 +141,18 @@ async def test_it_asks_ranks_to_save_and_stop(work: Work, link: Any, spawn: Spaw
         assert await asyncio.to_thread(rank.wait, 60) == 0
 
 
+async def test_ranks_that_do_not_beat_are_asked_by_a_signal(work: Work, link: Any, spawn: Spawn) -> None:
+    """Once: the question is repeated."""
+    counting = (
+        "import signal\ngot = []\nsignal.signal(signal.SIGUSR1, lambda *_: got.append(1))\nprint('ready', flush=True)\n"
+    )
+    rank = spawn(f"{counting}while not got: time.sleep(0.02)\ntime.sleep(1)\nsys.exit(len(got))\n", SLURM_STEP_ID="0")
+    async with work():
+        for number in range(3):
+            link.tell(SaveAndStop(ask=f"q{number}", signal=10))
+        assert await asyncio.to_thread(rank.wait, 60) == 1
+
+
 async def test_it_checks_the_node_and_answers(work: Work, link: Any) -> None:
     """Tier 0 on request, with the peers that could not be reached."""
     async with work():

@@ -14,7 +14,7 @@ from supervisor.cli.main import cli
 from supervisor.errors import UsageError
 from supervisor.ledger.removal import remove_run
 from supervisor.ledger.run_file import encode_run
-from supervisor.ledger.run_folder import SubmissionRecord, note_submission
+from supervisor.ledger.run_folder import SubmissionRecord, kept_in, note_submission
 from supervisor.model.base import encode
 from supervisor.model.ids import JobId, RunId
 from tests.report.makers import run_file, status
@@ -176,6 +176,39 @@ def test_what_is_no_run_folder_is_never_touched(type_in: _Type, make: _Make, wor
         "old-broken",
     ]
     assert f"{broken}: " in said
+
+
+def _version(base: Path, name: str) -> Path:
+    path = kept_in(base) / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x")
+    age(path, 2)
+    return path
+
+
+def test_kept_versions_go_with_the_last_run_that_needs_them(type_in: _Type, make: _Make, work: Path) -> None:
+    """What a living run was submitted with stays, however old; a dry run names what would go."""
+    base = work / ".supervise"
+    young, old = make("young-aaaaa", days=3), make("old-bbbbb")
+    for folder, name in ((young, "1.tar.gz"), (old, "2.tar.gz")):
+        run = run_file(run_id=RunId(folder.name), runtime=f"{kept_in(base).name}/{name}")
+        (folder / "run.json").write_bytes(encode_run(run))
+    age(old, 40)
+    needed, other = _version(base, "1.tar.gz"), _version(base, "2.tar.gz")
+    assert json.loads(type_in("gc", "--dry-run", "--json").stdout)["versions"] == [str(other)]
+    assert other.exists()
+    assert f"  unused    {other}" in type_in("gc").stdout
+    assert needed.exists()
+    assert not other.exists()
+
+
+def test_one_run_that_cannot_be_read_keeps_all_versions(type_in: _Type, make: _Make, work: Path) -> None:
+    """It may need any of them."""
+    broken = make("broken-aaaaa", days=3)
+    (broken / "run.json").write_text("{torn")
+    version = _version(work / ".supervise", "1.tar.gz")
+    type_in("gc")
+    assert version.exists()
 
 
 def test_links_are_never_followed(type_in: _Type, make: _Make, work: Path, tmp_path: Path) -> None:

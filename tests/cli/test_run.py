@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from supervisor.cli.run_place import run_place, why_not_here
+from supervisor.cli import run_hop
+from supervisor.cli.run_place import run_place, why_not_here, why_unsupervised
 from supervisor.ledger.run_folder import read_run
 
 _EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "numpy_ddp"
@@ -39,7 +40,8 @@ def test_without_slurm_this_machine_is_the_only_node() -> None:
     """And there is no job."""
     place = run_place({}, "laptop")
     assert (place.job_id, place.nodes, place.is_restarted) == ("", ("laptop",), False)
-    assert why_not_here({}, "laptop") == ""
+    assert not place.is_elsewhere
+    assert why_not_here({}) == ""
 
 
 def test_in_a_job_its_nodes_count() -> None:
@@ -50,28 +52,63 @@ def test_in_a_job_its_nodes_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "hostname", "may"),
+    ("more", "hostname", "is_elsewhere"),
     [
-        ({"SLURMD_NODENAME": "node002"}, "a-name-that-slurm-does-not-use", True),
-        ({}, "node001.example.org", True),
-        ({}, "login1", False),
-        ({"SLURMD_NODENAME": "node009"}, "node009", False),
-        ({"SLURM_JOB_NODELIST": ""}, "login1", True),
-        ({"SLURMD_NODENAME": "node002", "SLURM_STEP_NUM_TASKS": "1"}, "node002", True),
-        ({"SLURMD_NODENAME": "node002", "SLURM_STEP_NUM_TASKS": "4"}, "node002", False),
+        ({"SLURMD_NODENAME": "node002"}, "a-name-that-slurm-does-not-use", False),
+        ({}, "node001.example.org", False),
+        ({}, "login1", True),
+        ({"SLURMD_NODENAME": "node009"}, "node009", True),
+        ({"SLURM_JOB_NODELIST": ""}, "login1", False),
     ],
 )
-def test_a_supervisor_starts_on_a_node_of_the_job_and_once(more: dict[str, str], hostname: str, may: bool) -> None:  # noqa: FBT001  # a column of the table
-    """A salloc shell on a login node is not one, and a task of a step is one of many."""
-    assert (why_not_here({**_JOB, **more}, hostname) == "") is may
+def test_a_supervisor_runs_on_a_node_of_the_job(more: dict[str, str], hostname: str, is_elsewhere: bool) -> None:  # noqa: FBT001  # a column of the table
+    """A salloc shell on a login node is not on one."""
+    assert run_place({**_JOB, **more}, hostname).is_elsewhere is is_elsewhere
 
 
-def test_a_shell_on_the_login_node_is_told_where_to_go(work: Path) -> None:
-    """The remedy can be copied; nothing is left behind."""
-    done = _supervise("run", "--", "true", **_JOB)
-    assert done.returncode == 2
-    assert "srun --jobid=17 --overlap --preserve-env --pty -N1 -n1 -w node001 $SHELL" in done.stderr
+@pytest.mark.parametrize(("tasks", "may"), [("1", True), ("4", False)])
+def test_a_task_of_a_step_is_one_of_many(tasks: str, *, may: bool) -> None:
+    """Each would supervise; the refusal says how it is meant."""
+    why = why_not_here({**_JOB, "SLURM_STEP_NUM_TASKS": tasks})
+    assert (why == "") is may
+    assert may or "`supervise run -- srun python train.py`" in why
+
+
+def test_a_heterogeneous_allocation_is_not_supervised(work: Path) -> None:
+    """The command runs all the same, and that nobody watches is said."""
+    assert why_unsupervised(_JOB) == ""
+    done = _supervise("run", "--", "sh", "-c", "exit 7", **_JOB, SLURM_HET_SIZE="2")
+    assert done.returncode == 7
+    assert "the allocation is heterogeneous" in done.stderr
+    assert "sh runs WITHOUT supervision" in done.stderr
     assert not (work / ".supervise").exists()
+
+
+def test_a_shell_on_the_login_node_says_it_again_on_a_node(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a step that takes nothing away, with the very same words; nothing is left behind here."""
+    (work / "srun").write_text('#!/bin/sh\nprintf \'%s\\n\' "$@" "$SLURM_NTASKS_PER_NODE,$SLURM_JOB_ID"\nexit 5\n')
+    (work / "srun").chmod(0o755)
+    path = f"{work}:{os.environ['PATH']}"
+    done = _supervise("-q", "run", "--", "echo", "a b", **_JOB, SLURM_NTASKS_PER_NODE="4", PATH=path)
+    *words, steered = done.stdout.splitlines()
+    assert done.returncode == 5
+    assert {"--overlap", "--cpu-bind=none", "--mpi=none", "node001"} <= set(words)
+    assert words[-5:] == ["-q", "run", "--", "echo", "a b"]
+    assert steered == ",17"
+    assert not (work / ".supervise").exists()
+    monkeypatch.delenv("PATH")
+    assert _supervise("run", "true", **_JOB, PATH=str(work / "none")).returncode == 5
+
+
+def test_behind_the_hop_the_environment_is_that_of_the_shell() -> None:
+    """What the step says of itself is gone, but for where it is; what had no value has none."""
+    shell = {"HOME": "/home/u", **_JOB, "SLURM_NTASKS": "8", "PMI_X": "1"}
+    sent = run_hop.packed(shell)
+    step = {"SLURMD_NODENAME": "node001", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "1", "SLURM_PROCID": "0", "PMI_Y": "2"}
+    assert not {"SLURM_NTASKS", "PMI_X"} & set(sent)
+    here = {"SLURMD_NODENAME": "node001", "SLURM_STEP_ID": "3"}
+    assert run_hop.unpacked({**sent, **step}) == {**shell, **here}
+    assert run_hop.unpacked(shell) is None
 
 
 def test_a_dry_run_does_nothing(work: Path) -> None:
@@ -149,7 +186,7 @@ def test_the_command_runs_supervised_and_ends_as_it_ends(machine: Path) -> None:
     done = _supervise("run", "--", "sh", "-c", 'echo "$SUPERVISE_ATTEMPT"', SUPERVISE_TRANSPORT="mqtt")
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert done.stderr.startswith("supervise: run sh-")
-    (folder,) = (path for path in (machine / ".supervise").iterdir() if path.is_dir())
+    (folder,) = (path.parent for path in (machine / ".supervise").glob("*/run.json"))
     run = read_run(folder)
     assert (run.script_args[0], run.script_name, run.workdir) == ("sh", "", str(machine))
     assert _supervise("why", run.run_id).stdout.startswith("Completed (attempt 1), no interruptions")
@@ -171,6 +208,6 @@ def test_a_rank_that_vanishes_under_a_launcher_that_waits_for_all_is_noticed(mac
     done = _supervise("-q", *words, SUPERVISE_TRANSPORT="mqtt", PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
     assert json.loads((machine / "out" / "result.json").read_text())["attempt"] == 2
-    (folder,) = (path for path in (machine / ".supervise").iterdir() if path.is_dir())
+    (folder,) = (path.parent for path in (machine / ".supervise").glob("*/run.json"))
     (incident,) = json.loads(_supervise("why", "--json", folder.name).stdout)["incidents"]
     assert (incident["action"], incident["steps_lost"] < 10) == ("relaunch", True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor import errors
 from supervisor.cli import sbatch as sbatch_command
 from supervisor.cli.checkpoint_look import CheckpointLook
 from supervisor.cli.options import GlobalOptions
@@ -25,8 +26,9 @@ Alone = list[tuple[list[str], bytes | None]]
 
 @pytest.fixture(autouse=True)
 def _keeper(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A keeper program whatever this checkout has."""
-    monkeypatch.setattr(sbatch_command, "program", lambda: b"# keeper\n")
+    """A keeper program whatever this checkout has, and a small version of ours to be kept."""
+    monkeypatch.setattr(sbatch_command, "programs", lambda: {"keeper.py": b"# keeper\n"})
+    monkeypatch.setattr("supervisor.runtime.kept._sources", lambda: iter([("errors.py", errors.__file__)]))
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,7 @@ def script(work: Path) -> Path:
 
 
 def _folders(work: Path) -> list[Path]:
-    return [path for path in (work / ".supervise").glob("*") if path.is_dir()]
+    return [path.parent for path in (work / ".supervise").glob("*/run.json")]
 
 
 def _ask(*args: str, settings: dict[str, str] | None = None, **flags: bool) -> int:
@@ -316,10 +318,10 @@ def test_an_installation_without_keeper_does_not_cost_the_job(
 ) -> None:
     """A broken update, for example."""
 
-    def broken() -> bytes:
+    def broken() -> dict[str, bytes]:
         raise RunFolderUnusable("this installation has no keeper.py")
 
-    monkeypatch.setattr(sbatch_command, "program", broken)
+    monkeypatch.setattr(sbatch_command, "programs", broken)
     _ask("train.sh")
     assert alone == [(["train.sh"], None)]
 
@@ -469,3 +471,34 @@ def test_python_scripts_bring_their_file(slurm: FakeSlurm, work: Path) -> None:
     (folder,) = _folders(work)
     assert (folder / "script/train.py").read_text() == (work / "train.py").read_text()
     assert (folder / "submitted/train.py").read_text().startswith("#!/bin/sh\n#SBATCH -N 2\n")
+
+
+def test_a_script_in_a_container_is_refused(slurm: FakeSlurm, script: Path, work: Path, alone: Alone) -> None:
+    """Inside there is neither srun nor we: the refusal says where the container belongs. Nothing was made."""
+    script.write_text(SCRIPT.replace("#SBATCH -N 2", "#SBATCH --container-image img.sqsh -N 2"))
+    with pytest.raises(UsageError, match="srun --container-image"):
+        _ask("train.sh")
+    assert (_folders(work), alone) == ([], [])
+
+
+def test_a_heterogeneous_job_is_sbatchs_own(
+    slurm: FakeSlurm, script: Path, work: Path, alone: Alone, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By `:` and by the script's own lines; that nobody watches it is said."""
+    assert _ask("-N1", ":", "-N2", "train.sh") == 0
+    script.write_text(SCRIPT.replace("#SBATCH -N 2", "#SBATCH -N 2\n#SBATCH hetjob\n#SBATCH -N 1"))
+    assert _ask("train.sh") == 0
+    assert alone == [(["-N1", ":", "-N2", "train.sh"], None), (["train.sh"], None)]
+    assert capfd.readouterr().err.count("heterogeneous job") == 2
+    assert _folders(work) == []
+    with pytest.raises(UsageError, match="heterogeneous"):
+        _ask("train.sh", settings={"spares": "1"})
+
+
+def test_an_option_of_a_plugin_hides_none_behind_it(slurm: FakeSlurm, script: Path, work: Path) -> None:
+    """Its value stands apart, and only `sbatch --help` tells that it has one: nodes and array are seen all the same."""
+    (slurm.folder / "help").write_text("Options provided by plugins:\n      --site-thing=X   a thing\n")
+    script.write_text(SCRIPT.replace("#SBATCH -N 2", "#SBATCH --site-thing x\n#SBATCH -N 3 -a 0-4"))
+    assert _ask("train.sh") == 0
+    run = read_run(_folders(work)[0])
+    assert (run.nodes, run.array) == (3, "0-4")

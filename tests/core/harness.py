@@ -54,6 +54,7 @@ from supervisor.core.instructions import (
     Shrink,
     StopAttempt,
     Submit,
+    TellStandby,
 )
 from supervisor.core.log_policy import LogPolicy
 from supervisor.core.machine import handle, replay
@@ -69,6 +70,7 @@ from tests.core.facts import NONE_YET, crash, node, nodes, unreachable
 from tests.core.rules import check_rules
 
 _Order = TypeVar("_Order")
+_UNANSWERED = (Say, Comment, KeepRecord, Finish, CancelJob, AskSave, PutAway, TellStandby)
 
 
 @dataclass
@@ -81,6 +83,7 @@ class World:
     walltime_s: float | None = 86_400.0
     preempt_mode: str = ""
     job_id: JobId = field(default=JobId("17"))
+    standby: JobId | None = None
     has_script: bool = True
     is_waited_for: bool = False
     carried: Carried | None = None
@@ -134,6 +137,7 @@ class World:
                 at=self.at,
                 run_id=RunId("llama-abcde"),
                 job_id=self.job_id,
+                standby=self.standby,
                 has_script=self.has_script,
                 is_waited_for=self.is_waited_for,
                 nodes=self.all_nodes,
@@ -282,7 +286,7 @@ class World:
         for instruction in instructions:
             check_rules(self, instruction)
             self.done.append(instruction)
-            if not isinstance(instruction, (Say, Comment, KeepRecord, Finish, CancelJob, AskSave, PutAway)):
+            if not isinstance(instruction, _UNANSWERED):
                 self.pending.append(instruction)
 
     def answer(self) -> bool:
@@ -395,5 +399,5 @@ class World:
             return Submitted(at=self.at, outcome="refused", text="job 40 waits for this very job", holds=True)
         outcome = "accepted" if outcome == "holds" else outcome
         self.next_job += 1
-        job = JobId(str(self.next_job)) if outcome == "accepted" else None
+        job = (order.standby or JobId(str(self.next_job))) if outcome == "accepted" else None
         return Submitted(at=self.at, outcome=outcome, job_id=job, text=f"sbatch: {outcome}")  # type: ignore[arg-type]  # one of its words

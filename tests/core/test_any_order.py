@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor.core.events import RankFailed, Saved, SlurmReported, Stalled, Stopped
-from supervisor.core.instructions import Finish, Instruction, Submit
+from supervisor.core.instructions import CancelJob, Finish, Instruction, Submit
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Snapshot
 from supervisor.core.state import Stage
@@ -172,13 +172,15 @@ _SETTINGS = st.builds(
     max_restarts=st.sampled_from([0, 2, 20]),
     policy=st.sampled_from(["", "software.budget=1 hardware.budget=1", "data_source_throttled.wait_s=5"]),
     skip_data=st.booleans(),
+    standby=st.booleans(),
     save_signal=st.sampled_from(["none", "USR1"]),
 )
 
 
 def _play(story: list[str], options: Settings, spares: int, *, short: bool = False) -> World:
     """The story is played; every order is checked by the world as it is given. `short`: its log often begins anew."""
-    world = World(count=5, spares=spares, settings=options).begin()
+    standby = JobId("99") if options.standby else None
+    world = World(count=5, spares=spares, settings=options, standby=standby).begin()
     for action in story:
         _ACTIONS[action](world)
         # Progress that is still held back is written before the next event.
@@ -187,6 +189,12 @@ def _play(story: list[str], options: Settings, spares: int, *, short: bool = Fal
         if short:
             _begin_anew(world)
     return world
+
+
+def _check_standby(world: World) -> None:
+    """Nobody is left in the queue who would begin though nobody wants it."""
+    if world.standby is not None and not (world.finish and world.finish.handed_over):
+        assert CancelJob(job_id=world.standby) in world.done
 
 
 def _submissions(world: World) -> int:
@@ -227,6 +235,7 @@ def test_it_always_ends(story: list[str], options: Settings, spares: int) -> Non
         if world.state.stage is Stage.FINISHED:
             break
     assert world.state.stage is Stage.FINISHED
+    _check_standby(world)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,7 +13,9 @@ from tests.core.facts import node, nodes, whole
 from tests.core.harness import World
 
 
-@pytest.mark.parametrize("last", [stage for stage in Stage if stage not in {Stage.NEW, Stage.REQUEUEING, Stage.ENDING}])
+@pytest.mark.parametrize(
+    "last", [stage for stage in Stage if stage not in {Stage.NEW, Stage.REQUEUEING, Stage.ENDING, Stage.LEAVING}]
+)
 def test_a_killed_supervisor_goes_on_from_its_log(last: Stage) -> None:
     """Killed in any stage: the open question is asked again, and the story ends the same way."""
     no_spare = last in {Stage.SUBMITTING, Stage.FINISHED}

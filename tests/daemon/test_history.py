@@ -9,9 +9,10 @@ from supervisor.core.events import RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import Stage, State
-from supervisor.daemon.history import Opening, opening
+from supervisor.daemon.history import Opening, begun_by, opening
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import JobId, RunId
+from supervisor.model.takeover import Takeover
 from supervisor.settings import Settings
 from tests.core.facts import node, nodes, whole
 from tests.core.harness import World
@@ -40,6 +41,23 @@ def _opened(events: Sequence[Recorded], job: str = "17", *, restarts: int = 0, n
 def world() -> World:
     """Job 17 of a run: its first attempt has made 41 steps on four nodes."""
     return World(settings=_SETTINGS, choice=whole(3)).start().progress(41)
+
+
+def _takeover(successor: str | None = "18", *, restarts: int = 0, is_requeued: bool = False) -> Takeover:
+    """The claim of an agent on node 2, when node 1 was dead."""
+    return Takeover(
+        job_id=JobId("17"),
+        restarts=restarts,
+        node=node(2),
+        batch_host=node(1),
+        at=_NOW,
+        successor=JobId(successor) if successor else None,
+        is_requeued=is_requeued,
+    )
+
+
+def _around(job: str, *, restarts: int = 0) -> Surroundings:
+    return Surroundings(job_id=JobId(job), raw_job_id=JobId(job), nodes=nodes(2, 3), here=node(2), restarts=restarts)
 
 
 def _new_job(opened: Opening) -> RunStarted:
@@ -167,3 +185,41 @@ def test_an_end_with_a_word_is_none(world: World, how: str) -> None:
     event = _new_job(_opened(world.log, restarts=1))
     assert event.carried is not None
     assert event.carried.incidents == world.state.behind.incidents
+
+
+def test_a_job_that_an_agent_has_started_knows_it() -> None:
+    """By the claim that names it; any other job of the run has been started by a supervisor or by Slurm."""
+    claim = _takeover()
+    assert begun_by([claim], _around("18")) == claim
+    assert begun_by([claim], _around("19")) is None
+    assert begun_by([claim], _around("18", restarts=1)) is None
+    assert begun_by([_takeover(None)], _around("18")) is None
+
+
+def test_a_requeue_that_an_agent_asked_for_is_known_by_the_restart() -> None:
+    """The same job, once more."""
+    claim = _takeover(None, is_requeued=True)
+    assert begun_by([claim], _around("17", restarts=1)) == claim
+    assert begun_by([claim], _around("17", restarts=2)) is None
+    assert begun_by([claim], _around("17")) is None
+
+
+def test_a_takeover_counts_as_a_restart(world: World) -> None:
+    """The interruption is told once, with the agent's deed; the dead host is not used again."""
+    around = _around("18")
+    opened = opening(
+        world.log,
+        run_id=RunId("run"),
+        around=around,
+        settings=_SETTINGS,
+        spares=0,
+        walltime_at=None,
+        preempt_mode="",
+        takeover=_takeover(),
+        now=_NOW,
+    )
+    behind = _new_job(opened).carried
+    assert behind is not None
+    assert (behind.restarts, behind.excluded, behind.incidents) == (1, (node(1),), 1)
+    assert behind.open_incident is not None
+    assert behind.open_incident.action == "resubmit"

@@ -18,6 +18,7 @@ from supervisor.ledger.writer import Writer
 from supervisor.model.ids import AttemptNo
 from supervisor.model.order import PersonOrder
 from supervisor.model.wire import SaveAndStop
+from supervisor.settings import Settings
 
 
 def _order(number: str) -> PersonOrder:
@@ -32,7 +33,9 @@ def posted() -> list[Event]:
 @pytest.fixture
 def world(tmp_path: Path, posted: list[Event], monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(orders, "_EVERY_S", 0.01)
-    return cast("World", SimpleNamespace(folder=tmp_path, clock=lambda: 7.0, post=posted.append, writer=Writer()))
+    made = SimpleNamespace(folder=tmp_path, clock=lambda: 7.0, post=posted.append, writer=Writer(), settings=Settings())
+    made.attempt_folder = lambda number: tmp_path / str(number)
+    return cast("World", made)
 
 
 async def _until(done: Callable[[], object]) -> None:
@@ -92,3 +95,22 @@ async def test_ranks_are_asked_through_the_agents(world: World, *, is_away: bool
     world.hub = cast("Any", SimpleNamespace(command=command))
     await orders.ask_save(world, AskSave(attempt=AttemptNo(3)))
     assert said == ([] if is_away else [(None, SaveAndStop(ask="save-3"), 3)])
+
+
+async def test_ranks_are_asked_by_signal_and_file_where_that_is_wanted(world: World) -> None:
+    """The file needs no broker."""
+    said: list[object] = []
+
+    async def command(_node: object, message: object, **_: object) -> None:
+        said.append(message)
+        raise BrokerFailed("away")
+
+    world.hub = cast("Any", SimpleNamespace(command=command))
+    await orders.ask_save(world, AskSave(attempt=AttemptNo(3)))
+    assert await world.writer.flushed(30)
+    assert not orders.save_file(world, AttemptNo(3)).exists()
+    world.settings = Settings(save_signal="USR1", save_file=True)
+    await orders.ask_save(world, AskSave(attempt=AttemptNo(3)))
+    assert await world.writer.flushed(30)
+    assert said[1] == SaveAndStop(ask="save-3", signal=10)
+    assert orders.save_file(world, AttemptNo(3)).exists()

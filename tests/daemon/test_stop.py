@@ -37,7 +37,7 @@ class _World:
     def __init__(self) -> None:
         self.settings = Settings(stop_grace_s=0.5)
         self.run = SimpleNamespace(run_id=f"run-{uuid.uuid4().hex[:8]}")
-        self.around = SimpleNamespace(here=_HERE, job_id="9017", raw_job_id="9017", is_slurm=True)
+        self.around = SimpleNamespace(here=_HERE, job_id="9017", raw_job_id="9017", is_slurm=True, own_step="9017.7")
         self.answers = Answers()
         self.rank_lines = RankLines()
         self.script_pid = 0
@@ -78,6 +78,7 @@ class _World:
         return (
             StepFacts(step_id="9017.batch", name="batch"),
             StepFacts(step_id="9017.9", name="supervise"),
+            StepFacts(step_id="9017.7", name="bash"),  # the shell that `supervise run` was typed in
             *(StepFacts(step_id=step, name="python") for step in living),
         )
 

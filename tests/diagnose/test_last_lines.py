@@ -25,6 +25,8 @@ def _said(folder: Path, text: str) -> Verdict:
         ("fastgrid: /proj/x/run.log: Permission denied", "permission_denied"),
         ("fastgrid: peer 12: No route to host", "fabric_misconfigured"),
         ("fastgrid: grid.nml: No such file or directory", "file_not_found"),
+        ("CRITICAL: Could not find file /proj/x/contigs.fa", "file_not_found"),
+        ("fastgrid: File given doesn't exist or the path is wrong: s041.grb", "file_not_found"),
         ("fastgrid: unknown host n7", "dns_failure"),
         ("fastgrid: link to n7: packet loss 2.1%", "fabric_packet_loss"),
         ("fastgrid: database on port 5432: Connection timed out", "remote_service_unreachable"),
@@ -97,6 +99,10 @@ def test_an_error_that_is_measured_ends_nothing(line: str, tmp_path: Path) -> No
         "Program Time: 00:12:00 (hh:mm:ss) Elapsed Time",
         "The results have been saved to:",
         "Total running time           :  6hr. 2min. 34sec.",
+        "2026-03-01 10:11:12,041 Finished!",
+        "Finished : Sun Mar  1 10:11:12 CET 2026",
+        "[2026-03-01 10:11:12] tileqc   [INFO   ]  TileQC complete",
+        "DRIFT_CHECK_DONE",
     ],
 )
 def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
@@ -107,3 +113,8 @@ def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
 def test_a_time_after_trouble_is_no_good_end(tmp_path: Path) -> None:
     """Programs tell how long they took after a failure, too."""
     assert _said(tmp_path, "cannot place 7 subdomains\nTotal running time: 12 s").cause != "completed"
+
+
+def test_one_part_that_is_done_is_no_end(tmp_path: Path) -> None:
+    """More may follow."""
+    assert _said(tmp_path, "block 13 done").cause == "unattributed"

@@ -14,7 +14,24 @@ from tests.docs.pages import PAGES, CommandLine, code, command_lines, inline_cod
 
 _LINES = command_lines()
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-_OTHERS = {"--het-group", "--index-url", "--label", "--nproc-per-node", "--relative", "--standalone"}
+_OTHERS = {
+    "--bind",
+    "--container-image",
+    "--container-name",
+    "--exact",
+    "--het-group",
+    "--index-url",
+    "--label",
+    "--mem",
+    "--mpi",
+    "--multi-prog",
+    "--nproc-per-node",
+    "--overlap",
+    "--preserve-env",
+    "--pty",
+    "--relative",
+    "--standalone",
+}
 """Options of srun, pip and torchrun."""
 _BARE = 2
 """Words of a command that prose only names: `supervise diagnose`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from supervisor.model.ids import RunId
 from supervisor.settings import Settings
+from supervisor.slurm.keeper_files import programs
 from supervisor.slurm.sbatch_options import parse
 from supervisor.slurm.submission import Place, Request, plan
 from tests.docs.pages import files_in, rows, section
@@ -56,7 +57,7 @@ def test_what_a_submission_leaves_is_told() -> None:
         workdir="/home/u",
         env={},
     )
-    place = Place(run_id=RunId("train-abcde"), folder="/r", created_at=0.0, python="/p", keeper_program=b"")
+    place = Place(run_id=RunId("train-abcde"), folder="/r", created_at=0.0, python="/p", programs=programs())
     files = sorted(plan(request, Settings(), {}, place).files)
     assert {"keeper", "keeper.py", "script/train.py", "submitted/train.py"} <= set(files)
     assert not _untold(files)

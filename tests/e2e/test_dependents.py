@@ -1,6 +1,7 @@
 """Jobs that wait for a run's end: they follow it to the next job, or the job keeps its id."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from story.job import Job
@@ -47,6 +48,27 @@ def test_they_follow_the_run_to_the_next_job(alice: User) -> None:
         assert one.wait_ended()["JobState"] == "COMPLETED"
     assert ill.facts()["Reason"] == "DependencyNeverSatisfied"
     ill.cancel()
+
+
+def test_where_sbatch_waits_the_job_keeps_its_id(alice: User) -> None:
+    """`sbatch --wait` hears of the end of the job that it submitted, and of no other."""
+    words = [str(alice.python.with_name("supervise")), "--checkpoint", f"{alice.folder}/checkpoints", "sbatch"]
+    trainer = ["train.sbatch", "--steps", str(STEPS), "--step-seconds", "0.1", "--out", "out"]
+    with ThreadPoolExecutor(1) as pool:
+        argv = [*words, "--wait", "--requeue", "-N3", *trainer]
+        done = pool.submit(alice.bed.run, argv, cwd=alice.folder, env={"PYTHON": str(alice.python)}, check=False)
+        (job_id,) = wait_for(alice.queue, "the job", 30)
+        job = alice.adopts(Job(alice.bed, alice.folder, job_id))
+        try:
+            victim = _lose_a_node(alice, job)
+            job.wait_output("sbatch --wait waits for this very job: asking Slurm to start it again")
+            alice.bed.revive(victim)
+            job.wait_state("PENDING", deadline_s=90)
+            assert job.run.jobs() == [job_id]
+            assert not done.done()
+        finally:
+            job.cancel()
+        done.result(60)
 
 
 def test_where_another_user_waits_the_job_keeps_its_id(alice: User) -> None:

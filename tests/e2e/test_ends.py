@@ -107,7 +107,7 @@ def test_a_cancel_before_the_first_attempt_starts_nothing(alice: User) -> None:
 def test_at_the_time_limit_another_job_goes_on(alice: User) -> None:
     """A planned end: no incident on anybody's account, and the run goes on from its checkpoint in a job of its own."""
     alice.writes("slow.sh", _SLOW_AT_FIRST)
-    options = ["--checkpoint", f"{alice.folder}/checkpoints"]
+    options = ["--checkpoint", f"{alice.folder}/checkpoints", "--save-margin-s", "0"]
     job = alice.supervised("slow.sh", options=options, env={"PYTHON": str(alice.python)})
     assert job.wait_ended(120)["JobState"] == "TIMEOUT"
     after = alice.adopts(job.wait_successor())

@@ -15,6 +15,7 @@ import pytest
 
 _DEADLINE_S: Final = 60.0
 _KEEPER: Final = Path(__file__).resolve().parents[2] / "supervisor/keeper/keeper.py"
+_BOOT: Final = Path(__file__).resolve().parents[2] / "supervisor/runtime/boot.py"
 # What every supervisor of a test begins with: the link, its generation, and a diary of what it hears.
 _PRELUDE: Final = """\
 import json, os, select, signal, socket, sys, time
@@ -81,6 +82,7 @@ class Bench:
             text = _with_constant(text, name, value)
         program = self.folder / "keeper.py"
         program.write_text(text)
+        (self.folder / "boot.py").write_bytes(_BOOT.read_bytes())
         process = subprocess.Popen(
             [self._python, "-I", program, self.folder, self.script_path, *args],
             env={**_clean(), **(env or {})},

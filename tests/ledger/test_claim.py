@@ -33,8 +33,6 @@ def test_of_many_at_once_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     if not has_links:
         monkeypatch.setattr(os, "link", _refuse)
     (tmp_path / "jobs").mkdir()
-    pids = iter(range(100, 132))
-    monkeypatch.setattr(os, "getpid", lambda: next(pids))
     with ThreadPoolExecutor(8) as pool:
         won = list(pool.map(lambda _: claim(tmp_path, _CLAIM), range(32)))
     assert won.count(True) == 1

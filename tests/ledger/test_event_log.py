@@ -11,7 +11,7 @@ from supervisor.core.events import AttemptEnded, AttemptStarted, CheckpointChose
 from supervisor.core.snapshot import Snapshot
 from supervisor.core.state import Stage, State
 from supervisor.errors import PayloadRefused
-from supervisor.ledger.event_log import FILE, EventLog, read_events
+from supervisor.ledger.event_log import FILE, EventLog, last_at, read_events
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
 from supervisor.model.facts import Checkpoint, Choice
@@ -185,6 +185,23 @@ def test_a_snapshot_of_another_version_is_not_passed_over(tmp_path: Path) -> Non
     (tmp_path / FILE).write_bytes(b'{"type":"snapshot","at":1,"restarts":0,"state":7}\n' + encode(_EVENTS[0]))
     with pytest.raises(PayloadRefused, match="snapshot that this version cannot read"):
         read_events(tmp_path / FILE)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        (b"", 0.0),
+        (encode(_EVENTS[0]) + b"\n" + encode(_EVENTS[2]) + b"\n", 3.0),
+        (encode(_EVENTS[0]) + b"\n" + encode(_EVENTS[2])[:30], 1.0),
+        (b"\xff" * 5000 + b"\n" + encode(_EVENTS[1]) + b"\n\n", 2.0),
+        (encode(_snapshot(5.0)), 5.0),
+    ],
+)
+def test_the_newest_moment_of_a_log_is_found_at_its_end(tmp_path: Path, text: bytes, at: float) -> None:
+    """Whatever stands before it, and though the last line is torn."""
+    assert last_at(tmp_path / FILE) == 0.0
+    (tmp_path / FILE).write_bytes(text)
+    assert last_at(tmp_path / FILE) == at
 
 
 def _refuses(*_: object, **__: object) -> None:

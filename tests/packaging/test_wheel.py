@@ -16,9 +16,11 @@ _DATA = [
     "supervisor/core/policy.toml",
     "supervisor/slurm/shim/srun",
     "supervisor/slurm/shim/function.bash",
-    "supervisor/agent/boot.py",
     "supervisor/keeper/keeper.py",
+    "supervisor/runtime/boot.py",
     "supervisor/beat/supervise_beat.py",
+    "supervisor/drill/suite-standard-1.toml",
+    "supervisor/drill/trainer.py",
 ]
 
 

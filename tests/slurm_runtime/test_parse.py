@@ -104,6 +104,7 @@ def test_config(release: str) -> None:
     assert config.version.startswith(release)
     assert config.srun_ports is None
     assert config.slurmd_ports[0] > 1024
+    assert config.controllers in {("10.213.0.1:17817",), ("10.213.4.1:17818",)}
     assert not config.keeps_accounts
 
 

@@ -22,6 +22,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (made / "submitted/train.sh").write_text(_SCRIPT)
     (made / "run.json").write_text("{}")
     (made / "keeper.py").write_text(_KEEPER)
+    (made / "boot.py").write_text("")
     (made / "keeper").write_bytes(stub(folder=str(made), python=sys.executable, copied=("submitted",)))
     (made / "keeper").chmod(0o700)
     (tmp_path / "slurm_script").write_text(_SCRIPT)
@@ -63,7 +64,7 @@ def test_each_task_of_an_array_gets_a_folder_of_its_own(folder: Path) -> None:
     done = _start(folder, SLURM_ARRAY_TASK_ID="3")
     task = Path(f"{folder}-3")
     assert json.loads(done.stdout)[0][0] == str(task)
-    assert sorted(path.name for path in task.iterdir()) == ["keeper", "keeper.py", "run.json", "submitted"]
+    assert sorted(path.name for path in task.iterdir()) == ["boot.py", "keeper", "keeper.py", "run.json", "submitted"]
     assert task.stat().st_mode & 0o777 == 0o700
 
 

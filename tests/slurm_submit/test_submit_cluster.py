@@ -66,7 +66,7 @@ class User:
 
     def runs(self) -> list[Path]:
         """The run folders here."""
-        return sorted(path for path in self.folder.glob(".supervise/*") if path.is_dir())
+        return sorted(path.parent for path in self.folder.glob(".supervise/*/run.json"))
 
     def let_run(self, job: str) -> None:
         """Give the run the stand-in for its keeper, then let the held job start."""

@@ -14,8 +14,8 @@ from bench.traces import opened, traced
 
 _RANKS = 8
 _SETTLE_S, _WATCH_S = 5.0, 20.0
-_AGENT = "/agent/boot.py"
-"""The end of the file that an agent is started with."""
+_AGENT = "/runtime.tar"
+"""The end of the file that an agent is started from."""
 _MEGABYTE = 1_000_000
 
 

@@ -27,7 +27,6 @@ _STEP_S = 0.05
 _STEPS_A_FAULT = 150
 _STEPS_AT_LEAST = 300
 _WITHIN_RECOVERY = 0.25
-"""Share of faults that do not wait until the one before is over."""
 _BACK_S = 180.0
 _REFERENCE_S = 600.0
 _MANY = 1000
@@ -51,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found: list[str] = []
         done: list[Done] = []
         try:
-            _rage(arena, arguments.faults, done)
+            _rage(arena, arguments.faults, done, arguments.haste)
             arena.settle()
             wait_for(lambda: arena.is_over, "the run has its result", _BACK_S + steps * _STEP_S)
         except Late as exc:
@@ -68,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--faults", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--nodes", type=int, default=6, metavar="N", help="of the testbed; the job takes four")
+    parser.add_argument(
+        "--haste",
+        type=float,
+        default=_WITHIN_RECOVERY,
+        metavar="SHARE",
+        help="of faults that do not wait until the one before is over (default: %(default)s)",
+    )
     parser.add_argument("--release", default="native", help="of Slurm: native, bookworm, trixie, forky")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the tale of a run that went wrong is kept")
     return parser
@@ -102,7 +108,7 @@ def _begun(bed: Testbed, python: Path, steps: int, random: Random) -> Arena:
     return Arena(bed, folder, job, random, calls_before=before)
 
 
-def _rage(arena: Arena, faults: int, done: list[Done]) -> None:
+def _rage(arena: Arena, faults: int, done: list[Done], haste: float) -> None:
     """One fault after the other, each as soon as the run has got over the one before, or sooner."""
     while len(done) < faults:
         kind = arena.random.choice(KINDS)
@@ -113,7 +119,7 @@ def _rage(arena: Arena, faults: int, done: list[Done]) -> None:
             continue
         done.append(fault)
         print(f"chaos: {len(done):3} at step {before}: {kind.name}", file=sys.stderr, flush=True)
-        if arena.random.random() < _WITHIN_RECOVERY:
+        if arena.random.random() < haste:
             time.sleep(arena.random.uniform(0.0, 3.0))
             continue
         _wait_for_progress(arena, before, kind.name)

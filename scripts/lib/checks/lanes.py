@@ -1,4 +1,4 @@
-"""The tests that need a cluster, a browser or PyTorch, in two lanes at once: each mostly waits for Slurm.
+"""The tests that need a cluster, a browser or PyTorch, in three lanes at once: each mostly waits for Slurm.
 
 What runs in one lane runs one after the other. Each lane has testbeds of its own, which do not see each other.
 """
@@ -8,22 +8,28 @@ from pathlib import Path
 from checks import run
 
 _WHICH = ["-v", "-m", "cluster or torch or browser"]
-# The stories on one testbed of four nodes: half of the time. Whatever is not named here is in the other lane.
-STORIES = (
-    "tests/e2e/test_ends.py",
-    "tests/e2e/test_node_loss.py",
-    "tests/e2e/test_preemption.py",
-    "tests/e2e/test_program_faults.py",
-    "tests/e2e/test_rank_lines.py",
-    "tests/e2e/test_same_as_sbatch.py",
-    "tests/e2e/test_site_ledger.py",
-    "tests/e2e/test_survival.py",
+# Stories on testbeds of four nodes, in two halves. Whatever is not named here is in the last lane.
+NAMED = (
+    (
+        "tests/e2e/test_ends.py",
+        "tests/e2e/test_node_loss.py",
+        "tests/e2e/test_preemption.py",
+        "tests/e2e/test_program_faults.py",
+        "tests/e2e/test_rank_lines.py",
+        "tests/e2e/test_same_as_sbatch.py",
+    ),
+    (
+        "tests/e2e/test_chaos.py",
+        "tests/e2e/test_dependents.py",
+        "tests/e2e/test_site_ledger.py",
+        "tests/e2e/test_slurm_load.py",
+        "tests/e2e/test_survival.py",
+    ),
 )
 
 
 def tests(python: Path, *, deadline_s: float) -> int:
-    """Run them all; 0 when all pass. What the second lane says is shown when both have ended."""
-    rest = [f"--ignore={path}" for path in STORIES]
-    return run.beside(
-        run.pytest(python, [*_WHICH, *STORIES]), run.pytest(python, [*_WHICH, *rest]), deadline_s=deadline_s
-    )
+    """Run them all; 0 when all pass. What the other lanes say is shown when all have ended."""
+    named = [run.pytest(python, [*_WHICH, *paths]) for paths in NAMED]
+    rest = [f"--ignore={path}" for paths in NAMED for path in paths]
+    return run.beside(*named, run.pytest(python, [*_WHICH, *rest]), deadline_s=deadline_s)

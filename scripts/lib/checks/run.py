@@ -1,4 +1,4 @@
-"""Runs programs one after the other, or two at once, and says which failed."""
+"""Runs programs one after the other, or some at once, and says which failed."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -48,17 +49,22 @@ def environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
-def beside(first: list[str], second: list[str], *, deadline_s: float) -> int:
-    """The larger exit code of two commands that run at once; what the second prints is shown when both have ended."""
-    with tempfile.TemporaryFile() as words:
+def beside(first: list[str], *others: list[str], deadline_s: float) -> int:
+    """The largest exit code of commands that run at once; what the others print is shown when all have ended."""
+    with ExitStack() as files:
+        words = [files.enter_context(tempfile.TemporaryFile()) for _ in others]
         try:
-            with ThreadPoolExecutor(1) as pool:
-                other = pool.submit(call, second, deadline_s=deadline_s, output=words)
+            with ThreadPoolExecutor(len(others)) as pool:
+                told = [
+                    pool.submit(call, command, deadline_s=deadline_s, output=output)
+                    for command, output in zip(others, words, strict=True)
+                ]
                 code = call(first, deadline_s=deadline_s)
-                return max(code, other.result())
+                return max(code, *(one.result() for one in told))
         finally:
-            words.seek(0)
-            sys.stdout.write(words.read().decode(errors="replace"))
+            for output in words:
+                output.seek(0)
+                sys.stdout.write(output.read().decode(errors="replace"))
             sys.stdout.flush()
 
 

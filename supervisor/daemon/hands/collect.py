@@ -8,12 +8,12 @@ import structlog
 
 from supervisor.core.events import Diagnosed, SlurmReported
 from supervisor.core.instructions import AskSlurm, Collect
-from supervisor.daemon.evidence import gathered
+from supervisor.daemon.evidence import failing, gathered
 from supervisor.daemon.hands.ask import ask_slurm
 from supervisor.daemon.hands.software import since_last_good
 from supervisor.daemon.output import BEHIND_S
 from supervisor.daemon.world import World
-from supervisor.diagnose.bundle import Bundle
+from supervisor.diagnose.bundle import Bundle, Log
 from supervisor.diagnose.bundle_files import files_of
 from supervisor.diagnose.engine import diagnose
 from supervisor.diagnose.taxonomy import UNATTRIBUTED, cause
@@ -26,6 +26,8 @@ _log = structlog.stdlib.get_logger(__name__)
 _LAST_LINES_S = 0.3
 """For the lines that srun and slurmstepd write when a task has ended."""
 _QUIET_READS = 2
+_STEP_FILES_S = 1.0
+"""For the last lines of files that ranks write."""
 
 
 async def collect(world: World, order: Collect) -> Diagnosed:
@@ -34,7 +36,7 @@ async def collect(world: World, order: Collect) -> Diagnosed:
     job, _, environment = await asyncio.gather(
         _slurm_facts(world, order), _last_lines(world), since_last_good(world, order.attempt)
     )
-    bundle = replace(gathered(world, order, job), environment=environment)
+    bundle = replace(gathered(world, order, job, await _step_files(world)), environment=environment)
     _keep(world, order, bundle)
     furthest = world.roster.furthest if world.roster.attempt == order.attempt else None
     verdict = await _judged(world, bundle)
@@ -81,6 +83,18 @@ async def _last_lines(world: World) -> None:
                 quiet = quiet + 1 if is_quiet else 0
     except TimeoutError:
         _log.info("collect.cut", what="output that does not become quiet")
+
+
+async def _step_files(world: World) -> tuple[Log, ...]:
+    """What ranks wrote into files of their own; a filesystem that hangs costs these."""
+    if not world.step_files.is_used:
+        return ()
+    try:
+        wanted = failing(world)
+        return await aside(partial(world.step_files.logs, wanted), deadline_s=_STEP_FILES_S, name="step_files")
+    except (TimeoutError, OSError) as exc:
+        _log.warning("step_files.not_read", reason=exc)
+        return ()
 
 
 def _keep(world: World, order: Collect, bundle: Bundle) -> None:

@@ -11,6 +11,7 @@ from supervisor.daemon.hands.sender import Sender
 from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.errors import NoSlurm, SlurmFailed, SlurmTimeout
 from supervisor.ledger.run_folder import job_ids
+from supervisor.ledger.standby import read_standby
 from supervisor.model.ids import JobId
 from supervisor.slurm.dependents import Dependents, Own, dependents, moved
 from supervisor.telemetry.aside import aside
@@ -70,13 +71,14 @@ async def _is_moved(world: Sender, jobs: list[JobId], dependency: str) -> bool:
 async def _found(world: Sender, *of_the_run: JobId) -> Dependents:
     waiting = await world.slurm.waiting(deadline_s=world.settings.slurm_deadline_s)
     run = await aside(lambda: job_ids(world.folder), deadline_s=_FOLDER_S, name="job_ids")
+    standby = await aside(lambda: read_standby(world.folder), deadline_s=_FOLDER_S, name="standby")
     own = Own(
         job_id=world.around.job_id,
         raw_job_id=world.around.raw_job_id,
         uid=os.getuid(),
         name=environment_of_the_job().get("SLURM_JOB_NAME", ""),
     )
-    return dependents(waiting, own, run={*run, *of_the_run})
+    return dependents(waiting, own, run={*run, *of_the_run, *([standby.job_id] if standby else [])})
 
 
 def _groups(found: Dependents) -> list[tuple[str, list[JobId]]]:

@@ -28,6 +28,7 @@ from supervisor.core.instructions import (
     Shrink,
     StopAttempt,
     Submit,
+    TellStandby,
 )
 from supervisor.daemon.hands.ask import ask_slurm, probe
 from supervisor.daemon.hands.check import Checker
@@ -38,6 +39,7 @@ from supervisor.daemon.hands.launch import launch
 from supervisor.daemon.hands.record import Commenter, keep, say
 from supervisor.daemon.hands.shrink import shrink
 from supervisor.daemon.hands.software import remember
+from supervisor.daemon.hands.standby import tell_standby
 from supervisor.daemon.hands.stop import stop
 from supervisor.daemon.hands.submit import CANCEL_S, cancel_job, requeue, submit
 from supervisor.daemon.orders import ask_save, put_away
@@ -72,6 +74,7 @@ class Hands:
             StopAttempt: self._stop,
             Shrink: shrink,
             Submit: submit,
+            TellStandby: tell_standby,
             Requeue: requeue,
             CancelJob: self._cancel,
             Finish: self._finish,

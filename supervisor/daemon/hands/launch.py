@@ -1,15 +1,16 @@
 """Starts the script through the keeper, with the environment of this attempt."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
 
 from supervisor.core.instructions import LaunchAttempt
+from supervisor.daemon.job_environment import environment_of_the_job
+from supervisor.daemon.orders import save_file
 from supervisor.daemon.world import World
-from supervisor.slurm.environment import DEFAULT_PATH, Attempt, Shim, attempt_environment, parse_environ
+from supervisor.slurm.environment import DEFAULT_PATH, Attempt, Shim, attempt_environment
 from supervisor.slurm.shim import install_shim
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -27,6 +28,8 @@ def launch(world: World, order: LaunchAttempt) -> None:
         resume_step=order.resume_step,
         incident=order.incident,
         skip=order.skip,
+        save_file=str(save_file(world, order.attempt)) if world.settings.save_file else "",
+        run_folder=str(world.folder),
         beat_folder=str(_beat_folder(world.folder)),
         shim=_shim(world, base) if order.hidden else None,
     )
@@ -36,14 +39,6 @@ def launch(world: World, order: LaunchAttempt) -> None:
     text = json.dumps({"set": changes.set, "unset": changes.unset}, indent=1)
     world.writer.write(world.attempt_folder(order.attempt) / "environment.json", text.encode())
     world.keeper.start(order.attempt, changes.set, changes.unset)
-
-
-def environment_of_the_job() -> Mapping[str, str]:
-    """What Slurm gave to the batch script: our own copy has what Python added to it."""
-    try:
-        return parse_environ(Path(f"/proc/{os.getppid()}/environ").read_bytes())
-    except OSError:
-        return dict(os.environ)
 
 
 def _shim(world: World, base: Mapping[str, str]) -> Shim | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from supervisor.core.instructions import LaunchAttempt
-from supervisor.daemon.hands.launch import environment_of_the_job
+from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.software.gather import gather
 from supervisor.daemon.software.good_run import FILE, Good, good_runs, read_software
 from supervisor.daemon.software.repository import differences

@@ -185,7 +185,8 @@ class _Stop:
         found = await self._world.slurm.steps(
             self._world.around.job_id, deadline_s=self._world.settings.slurm_deadline_s
         )
-        return [step.step_id for step in found if step.is_launched and step.name != AGENT_STEP]
+        ours = self._world.around.own_step
+        return [step.step_id for step in found if step.is_launched and step.name != AGENT_STEP and step.step_id != ours]
 
     def _judged(self, answers: dict[NodeName, NodeStopped], steps: list[str] | None) -> Stopped:
         sweep = Sweep(

@@ -8,8 +8,10 @@ import structlog
 
 from supervisor.core.events import Requeued, Submitted
 from supervisor.core.instructions import CancelJob, Requeue, Submit
+from supervisor.daemon.hands.again import excluded_and_required
 from supervisor.daemon.hands.dependents import follow, who_holds
 from supervisor.daemon.hands.sender import Sender
+from supervisor.daemon.hands.standby import use
 from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.errors import NoSlurm, PayloadRefused, RunFolderUnusable, SlurmFailed, SlurmTimeout, UsageError
 from supervisor.ledger.run_folder import SUBMISSIONS, SUBMITTED, SubmissionRecord, append_line, job_ids
@@ -45,7 +47,8 @@ async def submit(world: Sender, order: Submit) -> Submitted:
         if holds := await _held(world, order):
             return Submitted(at=world.clock(), outcome="refused", text=holds, holds=True)
         try:
-            job, reasons = await _sent(world, order, began)
+            standby = await use(world, order)
+            job, reasons = (standby, ()) if standby is not None else await _sent(world, order, began)
         except SlurmTimeout as exc:
             return Submitted(at=world.clock(), outcome="unknown", text=str(exc))
         except (SlurmFailed, NoSlurm, RunFolderUnusable, UsageError, PayloadRefused, OSError) as exc:
@@ -136,7 +139,7 @@ async def requeue(world: Sender, order: Requeue) -> Requeued:
     deadline_s = world.settings.slurm_deadline_s
     job = world.around.job_id
     began = world.clock()
-    names, required = await _again_without(world, order.exclude)
+    names, required = await excluded_and_required(world, job, order.exclude)
     if world.sigterm_at >= began:
         # `scontrol requeue` starts a cancelled job again, too: whoever ends this one meanwhile has the last word.
         return Requeued(at=world.clock(), ok=False, text="the job is being ended")
@@ -150,25 +153,6 @@ async def requeue(world: Sender, order: Requeue) -> Requeued:
     except (SlurmFailed, NoSlurm) as exc:
         return Requeued(at=world.clock(), ok=True, text=f"without exclusions: {exc}")
     return Requeued(at=world.clock(), ok=True)
-
-
-async def _again_without(
-    world: Sender, exclude: tuple[NodeName, ...]
-) -> tuple[tuple[NodeName, ...], tuple[NodeName, ...]]:
-    """The job's excluded and required nodes from now on: its user's own, and ours as far as enough nodes remain.
-
-    Only ours where Slurm does not tell the others.
-    """
-    deadline_s = world.settings.slurm_deadline_s
-    try:
-        job = await world.slurm.job(world.around.job_id, deadline_s=deadline_s)
-        states = await world.slurm.partition_nodes(job.partition, deadline_s=deadline_s)
-        own, required = expand(job.exclude), expand(job.required)
-    except (SlurmFailed, NoSlurm, PayloadRefused) as exc:
-        _log.warning("requeue.users_nodes_unknown", reason=exc)
-        return exclude, ()
-    room = affordable(exclude, nodes=states, user_excluded=own, needed=len(world.around.nodes))
-    return tuple(dict.fromkeys([*own, *room.kept])), tuple(node for node in required if node not in room.kept)
 
 
 async def _is_leaving(world: Sender) -> bool:

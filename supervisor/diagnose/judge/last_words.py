@@ -31,10 +31,14 @@ _COMPLAINT: Final = re.compile(
     r"\b(?:[Ff]ailed to (?:process|parse|read|load|decode)|[Uu]nable to (?:read|find|parse)|[Cc]ould not read) \S"
 )
 _MILD: Final = re.compile(
-    r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|\bwandb: |\w:\d{1,6}: \w{0,40}Warning: |skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
+    r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|\bwandb: |\w:\d{1,6}: \w{0,40}Warning: |^W (?:tensorflow|external|torch)/|"
+    r"skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
 )
-_LAUNCHER: Final = re.compile(r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|flux|torchrun|launcher)\b")
-"""A launcher's or the scheduler's line about its tasks: no word of theirs."""
+_LAUNCHER: Final = re.compile(
+    r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|flux|torchrun|launcher)\b|\[c10d\]|\bTCPStore\.cpp|"
+    r"\bProcessGroup\w{3,8}\.cpp"
+)
+"""A launcher's, the scheduler's or torch's line about tasks that were lost: no word of theirs."""
 _FRAME: Final = re.compile(r'\bFile "[^"\n]{1,300}", line \d')
 """Above a line of code: what stands there is what the program would do, and not what it says."""
 _WORDS: Final = (
@@ -101,7 +105,7 @@ def _of_log(case: Case, index: int, known: set[str]) -> Iterator[Finding]:
 def _found(log: Scanned, index: int, at: int, signature: str) -> Finding:
     line = log.end[at]
     writer = writer_of(line)
-    number = log.lines - len(log.end) + at
+    number = log.end_at[at]
     return Finding(
         signature=signature,
         role="context",

@@ -11,6 +11,7 @@ from supervisor.diagnose.evidence.stacks import MAIN, frame_of
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.scan.as_findings import of_hit, of_trace
 from supervisor.diagnose.scan.catalogue import Catalogue, with_packs
+from supervisor.diagnose.scan.ending import last_lines
 from supervisor.diagnose.scan.hit import Hit
 from supervisor.diagnose.scan.kept import Kept
 from supervisor.diagnose.scan.labels import split_label, writer_of
@@ -31,7 +32,6 @@ _LINE_END: Final = re.compile(b"\n")
 _TAIL_BYTES: Final = 128 * 1024
 _UNBROKEN_BYTES: Final = 1 << 20
 """More than this without a newline is read as if there were one."""
-_LAST_LINES: Final = 12
 _FRAMES: Final = 8
 _ADDRESSES: Final = 4096
 _OWN_ADDRESS: Final = re.compile(
@@ -65,7 +65,8 @@ class Scanned:
     made_progress: bool = False
     """Such a report stands anywhere where it was looked at."""
     end: tuple[str, ...] = ()
-    """Its last lines that are not empty."""
+    end_at: tuple[int, ...] = ()
+    """Its last lines that say something, and their numbers."""
 
 
 def scan_log(log: Log, index: int = 0, catalogue: Catalogue | None = None) -> Scanned:
@@ -234,6 +235,7 @@ class _Scan:
         lines = self._tail.decode(errors="replace").replace("\r\n", "\n").split("\n")
         numbered = list(enumerate(lines, start=self._number - self._tail.count(b"\n")))
         progress = tuple(_progress(numbered))
+        ending = last_lines(numbered)
         last = next((stamp for _, line in reversed(numbered) if (stamp := stamp_of(line))), None)
         return Scanned(
             log=self._log,
@@ -246,7 +248,8 @@ class _Scan:
             addresses=self._addresses,
             stack=tuple(self._stack),
             made_progress=self._progressed or bool(progress),
-            end=tuple(line.rpartition("\r")[2].strip()[:400] for line in lines if line.strip())[-_LAST_LINES:],
+            end=tuple(line for _, line in ending),
+            end_at=tuple(number for number, _ in ending),
         )
 
     def _findings(self, progress: tuple[Progress, ...]) -> Iterator[Finding]:

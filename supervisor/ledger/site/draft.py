@@ -31,6 +31,12 @@ class Draft:
     is_headless: bool = False
     """No job has its line in the file. In one that has another's, these are the last words on the job before."""
 
+    @property
+    def is_settled(self) -> bool:
+        """It has the job's own line, and leaves nothing open that another file could close."""
+        incidents = self.incidents
+        return self.job is not None and (not incidents or incidents[next(reversed(incidents))].is_closed)
+
     def add(self, line: SiteJob | SiteIncident | SiteUse) -> None:
         """The next line of the same file."""
         if isinstance(line, SiteUse):

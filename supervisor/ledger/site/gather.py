@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from supervisor.ledger.site.draft import Draft
 from supervisor.ledger.site.history import JobHistory
-from supervisor.ledger.site.one_file import OneFile
 from supervisor.ledger.site.users import agrees, is_nameless, is_pseudonym, pseudonym
 from supervisor.ledger.site.walk import Problems
 from supervisor.model.ids import JobId
@@ -26,13 +25,21 @@ class Gatherer:
         self._found: Drafts = {}
         self._persons: dict[str, str] = {}
 
-    def file(self, path: str, cluster: str, owner: str, *, is_of_ledger: bool) -> OneFile:
-        """The next file; `cluster`: of its folder."""
-        return OneFile(self, path, cluster, owner, is_of_ledger=is_of_ledger)
-
     def keep(self, owner: str, draft: Draft, cluster: str, job: JobId, run: str) -> None:
         """All of one owner's lines of one job in one file."""
         _put(self._found.setdefault((cluster, job), {}), (owner, run), draft)
+
+    def has(self, key: JobKey) -> bool:
+        """Whether a line that was kept speaks of this job."""
+        return key in self._found
+
+    def alone(self, key: JobKey, owner: str, run: str, draft: Draft) -> JobHistory:
+        """The job as one owner has it, where no other one has written of it."""
+        history = self._history(key, owner, run, draft)
+        if not history.is_trusted:
+            what = f"written by {history.owner} in the name of {history.job.user}: not trusted"
+            self._tell(draft.paths, history, what)
+        return history
 
     def keys(self) -> list[JobKey]:
         """Every job that a line speaks of."""
@@ -56,10 +63,9 @@ class Gatherer:
             if len(by_owner) > 1:
                 by_owner = self._found[key] = self._united(by_owner)  # noqa: PLW2901  # the same job, known better
             if len(by_owner) == 1 or len({owner for owner, _ in by_owner}) == 1:
-                mine = self._histories(key, by_owner)
-                self._tell_forged(mine)
+                mine = [self.alone(key, owner, run, draft) for (owner, run), draft in by_owner.items()]
             else:
-                mine = self._of_the_right_one(self._histories(key, self._with_the_jobs_line(key, by_owner)))
+                mine = self._of_the_right_one(key, self._with_the_jobs_line(key, by_owner))
             found += mine
         return sorted(found, key=lambda each: (each.job.at, each.job.cluster, each.job.job))
 
@@ -93,50 +99,40 @@ class Gatherer:
                 )
         return {name: draft for name, draft in by_owner.items() if name[0] in owners} or by_owner
 
-    def _tell_forged(self, histories: list[JobHistory]) -> None:
-        for history in histories:
-            if not history.is_trusted:
-                self._tell(history, f"written by {history.owner} in the name of {history.job.user}: not trusted")
-
-    def _of_the_right_one(self, histories: list[JobHistory]) -> list[JobHistory]:
+    def _of_the_right_one(self, key: JobKey, by_owner: ByOwner) -> list[JobHistory]:
         """Several users say that a job is theirs: those who disagree with their own record do not count.
 
         Of two who do agree nothing here tells who is right. A name is no more than none: at a site that keeps no names
         a forger has one.
         """
+        histories = [self._history(key, owner, run, draft) for (owner, run), draft in by_owner.items()]
         right = [history for history in histories if history.is_trusted] or histories
         owner = min(right, key=lambda history: (not history.job.user, history.owner)).owner
         is_sure = len({history.owner for history in right}) == 1
         doubt = "" if is_sure else f", and {owner} may be as wrong"
         for history in histories:
             if history.owner != owner:
-                self._tell(history, f"also written by {owner}{doubt}: left out")
+                paths = by_owner[history.owner, history.job.run].paths
+                self._tell(paths, history, f"also written by {owner}{doubt}: left out")
         mine = [history for history in histories if history.owner == owner]
         return mine if is_sure else [replace(history, is_trusted=False) for history in mine]
 
-    def _tell(self, history: JobHistory, what: str) -> None:
-        job = history.job
-        paths = self._found[job.cluster, job.job][history.owner, job.run].paths
-        self._problems.add(f"{paths} ({history.owner}): job {job.job}, {what}")
+    def _history(self, key: JobKey, owner: str, run: str, draft: Draft) -> JobHistory:
+        known, incidents, use = draft.parts(*key, run)
+        history = JobHistory(
+            job=known,
+            incidents=incidents,
+            use=use,
+            owner=owner,
+            person=self._person(owner),
+            is_trusted=agrees(known.user, owner, self._key),
+        )
+        if draft.is_headless and draft.job is None:
+            self._tell(draft.paths, history, "without the line of the job itself")
+        return history
 
-    def _histories(self, key: JobKey, by_owner: ByOwner) -> list[JobHistory]:
-        cluster, job = key
-        found = []
-        for (owner, run), draft in by_owner.items():
-            known, incidents, use = draft.parts(cluster, job, run)
-            found.append(
-                JobHistory(
-                    job=known,
-                    incidents=incidents,
-                    use=use,
-                    owner=owner,
-                    person=self._person(owner),
-                    is_trusted=agrees(known.user, owner, self._key),
-                )
-            )
-            if draft.is_headless and draft.job is None:
-                self._tell(found[-1], "without the line of the job itself")
-        return found
+    def _tell(self, paths: str, history: JobHistory, what: str) -> None:
+        self._problems.add(f"{paths} ({history.owner}): job {history.job.job}, {what}")
 
 
 def _put(mine: ByOwner, name: tuple[str, str], draft: Draft) -> None:

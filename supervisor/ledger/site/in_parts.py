@@ -7,7 +7,7 @@ leave that job to the one who asked, so that the result is that of one reader.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +19,7 @@ from supervisor.ledger.site.answering import must_answer
 from supervisor.ledger.site.gather import Gatherer, JobKey
 from supervisor.ledger.site.history import JobHistory
 from supervisor.ledger.site.read import is_asked_for, read_files, without_collection
+from supervisor.ledger.site.settled import Settled
 from supervisor.ledger.site.share import Share
 from supervisor.ledger.site.users import read_key
 from supervisor.ledger.site.walk import Problems, Window
@@ -46,6 +47,34 @@ class Sums(Protocol):
 S = TypeVar("S", bound=Sums)
 
 
+@dataclass(slots=True)
+class _Part(Generic[S]):
+    """What one reader came to."""
+
+    sums: S
+    settled: Settled
+    problems: Problems
+
+    def met(self) -> "_Met":
+        """The jobs of its lines."""
+        return _Met(self.settled.gone, self.settled.waiting.keys(), self.settled.again)
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """The jobs that a reader has met."""
+
+    gone: set[JobKey]
+    """They are in its sums."""
+    waiting: list[JobKey]
+    again: set[JobKey]
+    """They are in its sums, and wrong there."""
+
+    def too_early(self, several: set[JobKey]) -> set[JobKey]:
+        """What is in its sums and must not; `several`: jobs that other readers have met, too."""
+        return self.again | (self.gone & several)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[S]):
     """What is read, and into what."""
@@ -54,17 +83,24 @@ class _Reading(Generic[S]):
     window: Window
     new: Callable[[], S]
 
-    def gathered(self, share: Share, problems: Problems) -> Gatherer:
-        """All lines of a share."""
-        gatherer = Gatherer(read_key(self.root), problems)
-        read_files(self.root, self.window, gatherer, problems, share)
-        return gatherer
-
-    def folded(self, gatherer: Gatherer) -> S:
-        """Its jobs that are asked for."""
+    def part(self, share: Share, apart: Collection[JobKey] = frozenset()) -> _Part[S]:
+        """A share, in which each job is folded as soon as its record is complete, but not those that are kept apart."""
+        problems = Problems()
+        settled = Settled(Gatherer(read_key(self.root), problems), apart)
         sums = self.new()
-        sums.add_all(job for job in gatherer.jobs() if is_asked_for(job, self.window))
-        return sums
+        sums.add_all(self._asked_for(self._settled(share, settled, problems)))
+        return _Part(sums, settled, problems)
+
+    def fold(self, waiting: Gatherer, sums: S) -> None:
+        """Add the jobs that wait."""
+        sums.add_all(self._asked_for(waiting.jobs()))
+
+    def _settled(self, share: Share, settled: Settled, problems: Problems) -> Iterator[JobHistory]:
+        for _ in read_files(self.root, self.window, settled, problems, share):
+            yield from settled.take()
+
+    def _asked_for(self, histories: Iterable[JobHistory]) -> Iterator[JobHistory]:
+        return (each for each in histories if is_asked_for(each, self.window))
 
 
 def fold_site(
@@ -76,12 +112,19 @@ def fold_site(
     killed.
     """
     must_answer(root)
-    reading, problems = _Reading(root, window, new), Problems()
+    reading = _Reading(root, window, new)
     number = _readers(root) if readers is None else readers
     with without_collection():
-        if number < 2:  # noqa: PLR2004  # one reader is this process
-            return reading.folded(reading.gathered(Share(), problems)), problems.all()
-        return _by_readers(reading, number)
+        return _by_one(reading) if number < 2 else _by_readers(reading, number)  # noqa: PLR2004  # one: this process
+
+
+def _by_one(reading: _Reading[S]) -> tuple[S, tuple[str, ...]]:
+    part, apart = reading.part(Share()), set[JobKey]()
+    while wrong := part.met().too_early(set()):
+        apart |= wrong
+        part = reading.part(Share(), apart)
+    reading.fold(part.settled.waiting, part.sums)
+    return part.sums, part.problems.all()
 
 
 def _by_readers(reading: _Reading[S], number: int) -> tuple[S, tuple[str, ...]]:
@@ -99,9 +142,7 @@ def _by_readers(reading: _Reading[S], number: int) -> tuple[S, tuple[str, ...]]:
             theirs.close()
             stack.callback(_end, process, mine)
             lines.append(mine)
-        several = _several(_received(line) for line in lines)
-        for line in lines:
-            line.send(several)
+        _agree(lines)
         told: list[str] = []
         sums = reading.new()
         for line in lines:
@@ -109,18 +150,36 @@ def _by_readers(reading: _Reading[S], number: int) -> tuple[S, tuple[str, ...]]:
             sums.merge(part)
             left.put(drafts)
             told += found
-    sums.merge(reading.folded(left))
+    reading.fold(left, sums)
     return sums, tuple(dict.fromkeys([*told, *problems.all()]))
+
+
+def _agree(lines: Iterable["Connection"]) -> None:
+    """Ask all readers what they met, until none has anything in its sums that another one knows more of."""
+    is_over = False
+    while not is_over:
+        met = [_received(line) for line in lines]
+        several = _several([*each.gone, *each.waiting] for each in met)
+        is_over = not any(each.too_early(several) for each in met)
+        for line in lines:
+            line.send((several, is_over))
 
 
 def _reader(reading: _Reading[S], share: Share, line: "Connection") -> None:
     """What one process does: tells which jobs it has met, leaves those that others met as well, and folds the rest."""
     try:
-        problems = Problems()
-        gatherer = reading.gathered(share, problems)
-        line.send(gatherer.keys())
-        drafts = gatherer.leave(line.recv())
-        line.send((reading.folded(gatherer), drafts, problems.all()))
+        part, apart = reading.part(share), set[JobKey]()
+        is_over = False
+        while not is_over:
+            line.send(part.met())
+            several, is_over = line.recv()
+            if wrong := part.met().too_early(several):
+                apart |= wrong
+                part = reading.part(share, apart)
+        waiting = part.settled.waiting
+        drafts = waiting.leave(several)
+        reading.fold(waiting, part.sums)
+        line.send((part.sums, drafts, part.problems.all()))
     except BaseException as exc:  # noqa: BLE001  # told to the one who waits for it
         with suppress(OSError):
             line.send(exc)

@@ -11,11 +11,14 @@ from supervisor.ledger.site.answering import must_answer
 from supervisor.ledger.site.gather import Gatherer
 from supervisor.ledger.site.history import JobHistory, SiteHistory
 from supervisor.ledger.site.lines import Lines
+from supervisor.ledger.site.one_file import Keeps, OneFile
 from supervisor.ledger.site.share import Share
 from supervisor.ledger.site.users import read_key
 from supervisor.ledger.site.walk import Opened, Problems, Window, open_files
 
 _WHOLE: Final = Share()
+_STEP: Final = 256 * 1024
+"""Bytes of lines that are read one after the other: what is done next has to come into the processor's cache again."""
 
 
 def read_site(
@@ -33,25 +36,36 @@ def read_site(
     window, problems = Window(since=since, until=until, clusters=clusters), Problems()
     gatherer = Gatherer(read_key(root), problems)
     with without_collection():
-        read_files(root, window, gatherer, problems)
+        for _ in read_files(root, window, gatherer, problems):
+            pass  # one after the other: all are wanted at once
         jobs = gatherer.jobs()
     return SiteHistory(jobs=tuple(job for job in jobs if is_asked_for(job, window)), problems=problems.all())
 
 
-def read_files(root: Path, window: Window, gatherer: Gatherer, problems: Problems, share: Share = _WHOLE) -> None:
-    """Give the gatherer every line of a share of the ledger. Raises as `read_site` does."""
+def read_files(
+    root: Path, window: Window, keeps: Keeps, problems: Problems, share: Share = _WHOLE
+) -> Iterator[None]:
+    """Give away every line of a share of the ledger, some in each step. Raises as `read_site` does."""
+    size = 0
     for opened in open_files(root, window, problems, share):
-        _read(opened, gatherer, problems)
+        for piece in _read(opened, keeps, problems):
+            size += piece
+            if size >= _STEP:
+                size = 0
+                yield
+    yield
 
 
-def _read(opened: Opened, gatherer: Gatherer, problems: Problems) -> None:
+def _read(opened: Opened, keeps: Keeps, problems: Problems) -> Iterator[int]:
+    """The sizes of its pieces."""
     lines, owner = Lines(), opened.owner
-    file = gatherer.file(opened.path, opened.folder, owner, is_of_ledger=opened.is_of_ledger)
+    file = OneFile(keeps, opened.path, opened.folder, owner, is_of_ledger=opened.is_of_ledger)
     at, end = opened.begin, opened.end
     try:
         while at < end and (piece := os.pread(opened.descriptor, min(lines.room, end - at), at)):
             at += len(piece)
             file.take(lines.take(piece))
+            yield len(piece)
     except OSError as exc:
         problems.add(f"{opened.path} ({owner}) cannot be read to its end: {exc.strerror}")
     lines.end()

@@ -3,7 +3,7 @@
 import os
 import pwd
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +18,10 @@ FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXE
 FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of one job's file; those of the ledger's owner, which hold many jobs, have no limit."""
+_AT_ONCE: Final = 64
+"""Files that are open together: a disk or a file server brings them at once, where one by one each is waited for."""
+_AHEAD: Final = 1024 * 1024
+"""Bytes of each that are asked for then; of a longer one the rest comes while it is read."""
 _MOST_PROBLEMS: Final = 1000
 _SKEW_S: Final = 3600.0
 """The file server's clock may be as far off."""
@@ -132,36 +136,40 @@ class _Walk:
         self._owner = owner
 
     def root(self, descriptor: int) -> Iterator[Opened]:
-        """Clusters, and files of those who could not make a folder."""
+        """Clusters, then files of those who could not make a folder."""
+        files: list[str] = []
         for name, is_folder in self._entries(descriptor, ""):
             if not is_folder:
-                if self._share.has(name):
-                    yield from self._file(descriptor, name, "", "")
+                files.append(name)
             elif self._window.has_folder(name):
                 with self._folder(descriptor, name, name) as inner:
                     yield from self._cluster(inner, name)
+        yield from self._files(descriptor, files, "", "")
 
     def _cluster(self, descriptor: int | None, cluster: str) -> Iterator[Opened]:
-        path = f"{cluster}/"
+        """Months, then months' files: upkeep moves lines from those to these."""
+        path, files = f"{cluster}/", list[str]()
         for name, is_folder in self._entries(descriptor, path):
             if not is_folder:
-                if self._share.has(name):
-                    yield from self._file(descriptor, name, path, cluster)
+                files.append(name)
             elif not is_month(name):
                 self._problems.add(f"{path}{name} is a folder, but of no month: left out")
             elif self._window.has_month(name):
                 with self._folder(descriptor, name, f"{path}{name}") as inner:
                     yield from self._month(inner, f"{path}{name}/", cluster)
+        yield from self._files(descriptor, files, path, cluster)
 
     def _month(self, descriptor: int | None, path: str, cluster: str) -> Iterator[Opened]:
+        files: list[str] = []
         for name, is_folder in self._entries(descriptor, path):
             if is_folder:
                 self._problems.add(f"{path}{name} is a folder and no file: left out")
-            elif self._share.has(name):
-                yield from self._file(descriptor, name, path, cluster)
+            else:
+                files.append(name)
+        yield from self._files(descriptor, files, path, cluster)
 
     def _entries(self, descriptor: int | None, path: str) -> Iterator[tuple[str, bool]]:
-        """Name and whether it is a folder, by name; what is hidden or no plain file is not there."""
+        """Name and whether it is a folder, newest first; what is hidden or no plain file is not there."""
         if descriptor is None:
             return
         try:
@@ -173,7 +181,7 @@ class _Walk:
         except OSError as exc:
             self._problems.add(f"{path.rstrip('/') or 'the ledger'} cannot be listed: {exc.strerror}")
             return
-        for name, is_folder, is_file in sorted(found):
+        for name, is_folder, is_file in sorted(found, reverse=True):
             if name.startswith("."):
                 continue
             if is_folder or (is_file and name.endswith(ENDING)):
@@ -195,24 +203,45 @@ class _Walk:
         finally:
             os.close(descriptor)
 
-    def _file(self, above: int | None, name: str, path: str, cluster: str) -> Iterator[Opened]:
-        """The file; `path`: of its folder, `cluster`: whose it is."""
-        path += name
+    def _files(self, above: int | None, names: Sequence[str], path: str, cluster: str) -> Iterator[Opened]:
+        """Those of our share; `path`: of their folder, `cluster`: whose it is."""
+        mine = [name for name in names if self._share.has(name)]
+        for index in range(0, len(mine), _AT_ONCE):
+            descriptors: list[int] = []
+            try:
+                found = [self._file(above, name, path + name, cluster, descriptors) for name in mine[index : index + _AT_ONCE]]
+                yield from filter(None, found)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+
+    def _file(
+        self, above: int | None, name: str, path: str, cluster: str, descriptors: list[int]
+    ) -> Opened | None:
+        """The file, if it is one to be read; what is open then is one of the descriptors."""
         try:
             descriptor = os.open(name, FILE_FLAGS, dir_fd=above)
         except OSError as exc:
             self._problems.add(f"{path} cannot be read: {exc.strerror}")
-            return
-        try:
-            seen = os.fstat(descriptor)
-            size, uid = seen.st_size, seen.st_uid
-            is_of_ledger = uid == self._owner
-            if not stat.S_ISREG(seen.st_mode):
-                self._problems.add(f"{path} ({user_name(uid)}) is no plain file: left out")
-            elif size > LARGEST and not is_of_ledger:
-                self._problems.add(f"{path} ({user_name(uid)}) has {size} bytes: left out")
-            elif size and self._window.may_hold(seen.st_mtime):
-                begin, end = self._share.piece(name, descriptor, size)
-                yield Opened(path, cluster, descriptor, uid, is_of_ledger, begin, end)
-        finally:
-            os.close(descriptor)
+            return None
+        descriptors.append(descriptor)
+        seen = os.fstat(descriptor)
+        size, uid = seen.st_size, seen.st_uid
+        is_of_ledger = uid == self._owner
+        if not stat.S_ISREG(seen.st_mode):
+            self._problems.add(f"{path} ({user_name(uid)}) is no plain file: left out")
+        elif size > LARGEST and not is_of_ledger:
+            self._problems.add(f"{path} ({user_name(uid)}) has {size} bytes: left out")
+        elif size and self._window.may_hold(seen.st_mtime):
+            begin, end = self._share.piece(name, descriptor, size)
+            _ask_for(descriptor, begin, min(end - begin, _AHEAD))
+            return Opened(path, cluster, descriptor, uid, is_of_ledger, begin, end)
+        return None
+
+
+def _ask_for(descriptor: int, begin: int, size: int) -> None:
+    """Begin to bring these bytes, and wait for nothing. Some filesystems cannot; they are read all the same."""
+    try:
+        os.posix_fadvise(descriptor, begin, size, os.POSIX_FADV_WILLNEED)
+    except OSError:
+        pass

@@ -1,6 +1,5 @@
 """Node time by windows of a trend. Pure."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from supervisor.model.site import SiteUse
@@ -21,26 +20,26 @@ class Trend:
         if begin >= asked.until:
             return
         computing_s = min(use.held_node_s, use.computing_node_s)
-        for index, share in self._shares(begin, use.at):
-            window = self.windows.get(index)
-            if window is None:
-                window = self.windows[index] = Use()
-            window.held_s += use.held_node_s * share
-            window.computing_s += computing_s * share
+        end = use.at
+        newest, oldest = max(0, asked.index(max(begin, end))), asked.index(begin)
+        if newest == oldest and end <= asked.until:  # nearly every job: it lies in one window
+            self._add_share(newest, use.held_node_s, computing_s, 1.0)
+            return
+        for index in range(newest, min(oldest + 1, MOST_WINDOWS)):
+            until = asked.until if index == 0 else asked.begins_at(index - 1)
+            share = overlap(begin, end, asked.begins_at(index), until)
+            self._add_share(index, use.held_node_s, computing_s, share)
 
     def merge(self, other: "Trend") -> None:
         """Both together."""
         for index, use in other.windows.items():
             self.windows.setdefault(index, Use()).add(use)
 
-    def _shares(self, begin: float, end: float) -> Iterator[tuple[int, float]]:
-        asked = self.asked
-        newest, oldest = max(0, asked.index(max(begin, end))), asked.index(begin)
-        if newest == oldest and end <= asked.until:
-            # Nearly every job: it lies in one window.
-            if newest < MOST_WINDOWS:
-                yield newest, 1.0
+    def _add_share(self, index: int, held_s: float, computing_s: float, share: float) -> None:
+        if index >= MOST_WINDOWS:
             return
-        for index in range(newest, min(oldest + 1, MOST_WINDOWS)):
-            until = asked.until if index == 0 else asked.begins_at(index - 1)
-            yield index, overlap(begin, end, asked.begins_at(index), until)
+        window = self.windows.get(index)
+        if window is None:
+            window = self.windows[index] = Use()
+        window.held_s += held_s * share
+        window.computing_s += computing_s * share

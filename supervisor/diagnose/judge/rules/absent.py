@@ -29,7 +29,8 @@ OF_OTHERS: Final = re.compile(
 OTHERWISE: Final = "did_otherwise"
 """No word says what the rank did: only that it is the one that did something else."""
 _NO_WORD: Final = re.compile(
-    r"^\W*$|^Exception ignored|^wandb: |\bFAILED$|^Failures:$|^Root Cause|<\w+>$|^(?:time|host|rank|traceback) {1,6}: |"
+    r"^\W*$|^Exception ignored|^wandb: |\bWarning: |\[W |^W (?:tensorflow|external|torch)/|^warnings\.warn\(|\bLmod\b|"
+    r"\bFAILED$|^Failures:$|^Root Cause|<\w+>$|^(?:time|host|rank|traceback) {1,6}: |"
     r"\w(?:Warning|Error|Exception)\b|^frame #|\bGPUs?\b|\bECC\b|\bXid|\bib\d|mlx\d|\blinks?\b|\bports?\b|\bnodes?\b|"
     r"\bhosts?\b|\bping|packet|network|\bNFS\b|lustre|\bdisk\b|I/O|\bslow|temperature|throttl|\b\d{2,4} ?W\b|\bnan\b",
     re.IGNORECASE,

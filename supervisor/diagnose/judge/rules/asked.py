@@ -53,7 +53,7 @@ def _told(case: Case) -> Iterator[Finding]:
             cause, weight = _meaning(line)
             if cause and not _NO_EVENT.search(line):
                 writer = writer_of(line)
-                number = log.lines - len(log.end) + at
+                number = log.end_at[at]
                 yield Finding(
                     signature="asked_in_words",
                     role="root",

@@ -28,7 +28,8 @@ _WELL: Final = re.compile(
     re.IGNORECASE,
 )
 _DONE: Final = re.compile(
-    r"^End$|\bBUILD SUCCESS\b|^\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
+    r"^End$|\bBUILD SUCCESS\b|^\w{2,40}_DONE$|"
+    r"(?:^|:\d\d(?:[.,]\d{1,6})?[\]:,]{0,2} |\] )\W{0,12}(?:all )?(?:done|finished|completed)\W{0,8}$|"
     rf"\b{_WORK}\b.{{0,30}}\b(?:is |has |was )?(?:finished|completed?|done)\b(?! ?[\d(]{{1,4}} ?(?:/|of|%))|"
     r"\b(?:epochs?|steps?|iterations?|iter|tiles?|samples?|chunks?|frames?|files?|batch(?:es)?)\W{1,2}"
     r"(\d{1,9}) ?(?:/|of) ?\1\b(?:\W|$)|\ball \d{1,9} \w{2,20} (?:processed|done|finished|completed|written)\b|"
@@ -36,13 +37,16 @@ _DONE: Final = re.compile(
     rf"\b{_WORK} (?:finished|completed|ended)(?: at| on|:? \d)|"
     rf"\b(?:finish|finished|end|ended|completed) (?:of )?(?:\w+ )?{_WORK} (?:at|on)\b|"
     r"\bresults? (?:have been|has been|were|was|are) (?:saved|written|stored)\b|"
+    r"^\W{0,6}(?:finished|completed|ended)(?: at| on)?\s{0,8}:\s{0,4}(?:[A-Za-z]{3},? )?.{0,12}\d\d:\d\d|"
+    r"(?:^|\] {1,8})[A-Z]\w{2,20} complete\.?$|"
     r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|finish|real)"
     r"\s{1,3}){1,3}time\b.{0,20}\d|\btime used: \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
-    r"\b0 \+ 0 failed\b|floating[- ]point exceptions? (?:are signalling|trapping)|\breads? failed\b|standard error|std_?err\w*|error_?file|\.err\b|"
+    r"\b0 \+ 0 failed\b|floating[- ]point exceptions? (?:are signalling|trapping)|\breads? failed\b|"
+    r"standard error|std_?err\w*|error_?file|\.err\b|"
     r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability)s?\b|"
     r"\b(?:max(?:imum)?|mean|rms|rel(?:ative)?|abs(?:olute)?|l[12]|final|continuity|truncation|discreti[sz]ation|"
     r"energy|estimated|squared?|prediction|validation|fit|numerical|global|local)[ _-]errors?\b|"
@@ -99,8 +103,8 @@ def said_so(case: Case) -> None:
     if any(_is_trouble(line) for _, one in logs for line in one.end):
         return
     for index, one in logs:
-        well = [line for line in one.end if _WELL.search(line)]
-        if told := well or [line for line in one.end if _DONE.search(line)]:
+        well = [at for at, line in enumerate(one.end) if _WELL.search(line)]
+        if told := well or [at for at, line in enumerate(one.end) if _DONE.search(line)]:
             case.findings.append(replace(_told(index, one, told[-1]), weight=_SURE if well else _LIKELY))
 
 
@@ -110,15 +114,15 @@ def ended_after_its_work(case: Case) -> None:
         return
     for index, log in enumerate(case.scanned):
         lines = [split_label(line)[1] for line in log.end] if log.log.kind != "kernel" else []
-        done = max((at for at, line in enumerate(lines) if _is_done(line)), default=len(lines))
+        done = max((at for at, line in enumerate(lines) if is_done(line)), default=len(lines))
         later = [line for line in lines[done + 1 :] if _is_trouble(line) or _AT_THE_END.search(line)]
-        number = log.lines - len(lines) + done
+        number = log.end_at[done] if done < len(lines) else log.lines
         faults = [one for one in case.faults() if one.weight >= _FIRM]
         if not any(_AT_THE_END.search(line) for line in later) or any(one.order <= (index, number) for one in faults):
             continue
         if all(_AT_THE_END.search(line) or _FOLLOWS.search(line) for line in later):
             case.change(faults, role="echo")
-            case.findings.append(replace(_told(index, log, log.end[done]), weight=_ENDED))
+            case.findings.append(replace(_told(index, log, done), weight=_ENDED))
             return
 
 
@@ -134,7 +138,7 @@ def reached_its_last_step(case: Case) -> None:
         if is_end and all(_is_of_an_end(line) for line in later if _is_trouble(line)):
             hang = {"role": "root", "scope": "job", "cause": "post_fit_collective_hang", "weight": _REACHED}
             if not case.change(case.marked("timeout")[:1], **hang, rank=None, node=None):
-                case.findings.append(replace(_told(index, log, log.end[done]), weight=_REACHED))
+                case.findings.append(replace(_told(index, log, done), weight=_REACHED))
             return
 
 
@@ -142,7 +146,8 @@ def _is_of_an_end(line: str) -> bool:
     return any(words.search(line) for words in (_AT_THE_END, _FOLLOWS, _BETWEEN_RANKS))
 
 
-def _is_done(line: str) -> bool:
+def is_done(line: str) -> bool:
+    """It says that the work is done."""
     return bool(_DONE.search(line) or _WELL.search(line) or _FINAL.search(line))
 
 
@@ -150,13 +155,13 @@ def _is_trouble(line: str) -> bool:
     return bool(_TROUBLE.search(_HARMLESS.sub("", line))) and not _MILD.search(line)
 
 
-def _told(index: int, log: Scanned, line: str) -> Finding:
+def _told(index: int, log: Scanned, at: int) -> Finding:
     return Finding(
         signature="said_so",
         role="root",
         cause="completed",
         scope="job",
-        source=f"{log.log.name}:{log.lines}",
-        text=line,
+        source=f"{log.log.name}:{log.end_at[at]}",
+        text=log.end[at],
         order=(index, log.lines),
     )

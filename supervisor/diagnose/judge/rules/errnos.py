@@ -58,10 +58,17 @@ _MEANINGS: Final = (
         "permission_denied", re.compile(r"\bPermission denied\b|\bOperation not permitted\b|\bRead-only file system\b")
     ),
     _Meaning("fabric_misconfigured", re.compile(r"\bNo route to host\b|\bNetwork is unreachable\b")),
-    _Meaning("file_not_found", re.compile(r"\bNo such file or directory\b")),
+    _Meaning(
+        "file_not_found",
+        re.compile(
+            r"\bNo such file or directory\b|\b(?:[Cc]ould not|[Cc]annot|[Uu]nable to) (?:find|locate) (?:the )?"
+            r"(?:\w{2,16} )?(?:file|directory|folder)\b|\b[Ff]ile\b.{0,60}\b(?:doesn't|does not) exist\b"
+        ),
+    ),
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|\b[Ww]arning\b|skipping|gnoring|gnored|retrying|fall(?:s|ing) back|^\+ |"
+    r"dlerror|^W (?:tensorflow|external)/|\binstead$|"
     r"\brm: |\bfind: |\bstty: |\bbashrc\b|\bprofile\b",
 )
 
@@ -82,7 +89,7 @@ def _last(log: Scanned, index: int, judged: Collection[str]) -> Finding | None:
         line = log.end[at]
         cause = "" if line in judged or _HARMLESS.search(line) else _meaning(line)
         if cause and not _went_on(log.end[at + 1 :]):
-            number = log.lines - len(log.end) + at
+            number = log.end_at[at]
             writer = writer_of(line)
             return Finding(
                 signature="system_in_words",

@@ -104,7 +104,8 @@ _UNREAD: Final = re.compile(
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:WARN(?:ING)?|INFO|DEBUG|NOTE)\b|[Ww]arning|skipp|gnor|retry|continu|^\s{0,40}(?:at |in |#\d|File \")|"
-    r"No such file|not found|ermission denied|annot open|nable to open|checkpoint|ckpt|https?://",
+    r"No such file|not found|(?:ould not|annot|nable to) (?:find|locate)\b|oes(?:n't| not) exist|"
+    r"ermission denied|annot open|nable to open|checkpoint|ckpt|https?://",
     re.IGNORECASE,
 )
 _OF_PROGRAM: Final = re.compile(

@@ -12,7 +12,9 @@ from supervisor.model.verdict import Class
 
 _TOLD_S: Final = 1.0
 _CAUGHT: Final = re.compile(
-    r"\bcaught\b(?! (?:signal|collective|exception in))|\(caught|, skipped\b|\bskipping (?:it|this|config)|"
+    r"\bcaught\b(?! (?:signal|collective|exception in))|\(caught|, skipp(?:ed|ing)\b|"
+    r"\bskipping (?:it|this|config|bad|broken|corrupt\w{0,4}|shard|sample|file|batch|record)\b|"
+    r"\b(?:retry|attempt) (\d{1,3})(?:/| of )(?!\1\b)\d|: going to /\S{1,60} instead|"
     r"\btrying (?:batch|again|a smaller|with)|"
     r"\bfall(?:s|ing)? back\b|\(ignored\)|\bignoring\b|\bwill retry\b|\bretrying\b",
     re.IGNORECASE,
@@ -35,6 +37,7 @@ _START: Final = frozenset(
         "node_misconfigured",
         "dns_failure",
         "credentials_expired",
+        "compile_failure",
     }
 )
 """Causes that keep a program from starting."""
@@ -42,6 +45,12 @@ _WARNED: Final = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 """Python's own form of a warning: the program goes on after it."""
 _OF_DEVICES: Final = ("cuda_", "gpu_", "driver_", "nvlink_", "device_")
 """Causes that a warning about a device may explain."""
+_SHELL: Final = re.compile(
+    r"^(?:cp|mv|rm|ls|ln|cat|cd|mkdir|rmdir|chmod|chown|find|df|du|head|tail|touch|which|stat|source|readlink): |"
+    r"^(?:/bin/)?(?:ba|z|k)?sh: [^\n]{0,200}: No such file or directory$|^CondaError: Run 'conda init'"
+)
+_NEXT_COMMANDS: Final = 3
+"""So many lines below show that it did not end there."""
 _GOES_ON: Final = frozenset({"module_not_found", "conda_not_ready"})
 """After these a script goes on with its next command."""
 _MUCH_LATER: Final = 300
@@ -92,10 +101,28 @@ def survived(case: Case) -> None:
 
 
 def warned(case: Case) -> None:
-    """A warning, and afterwards a failure of quite another kind: that one ended the program."""
+    """A warning of Python ends nothing. What it says of a device may show why work with the device fails below."""
     told = [one for one in case.roots() if one.is_line and _WARNED.search(one.text)]
     ended = [one for one in case.faults() if one not in told and not one.cause.startswith(_OF_DEVICES)]
-    case.change([one for one in told if any(_is_below(each, one) for each in ended)], role="context")
+
+    def is_over(one: Finding) -> bool:
+        return not one.cause.startswith(_OF_DEVICES) or any(_is_below(each, one) for each in ended)
+
+    case.change([one for one in told if is_over(one)], role="context")
+
+
+def shell_went_on(case: Case) -> None:
+    """A command of the job's script found nothing to copy, list or remove, and the script went on with others."""
+    last = [one.lines for one in case.scanned]
+    case.change(
+        lambda one: (
+            one.role == "root"
+            and one.is_line
+            and bool(_SHELL.search(one.text))
+            and last[one.order[0]] - one.order[1] > _NEXT_COMMANDS
+        ),
+        role="context",
+    )
 
 
 def _is_below(one: Finding, other: Finding) -> bool:

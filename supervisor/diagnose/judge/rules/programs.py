@@ -8,6 +8,7 @@ from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.case import Case
 from supervisor.diagnose.judge.last_words import RAISED, last_words
 from supervisor.diagnose.judge.rules.absent import IN_VAIN, OF_OTHERS
+from supervisor.diagnose.judge.rules.closing import is_done
 from supervisor.diagnose.judge.rules.plans import ended_badly
 from supervisor.diagnose.judge.rules.words import names_a_place
 from supervisor.diagnose.taxonomy import cause
@@ -49,7 +50,7 @@ _COMPILER: Final = re.compile(
 )
 _ENDS: Final = re.compile(
     r"\b(?:FATAL|[Ff]atal|SEVERE|CRITICAL|PANIC|panicked|ABORT\w{0,3}|Abort\w{0,3}|STOP\w{0,4}|[Ss]topping|[Tt]erminating|[Ee]xiting)\b|"
-    r"^\W{0,8}(?:ERROR|Error)\b(?!\W{0,3}\d*\.\d)|\bERROR in \S{1,200} at line \d"
+    r"^\W{0,8}(?:[\w().-]{1,24} ){0,3}(?:ERROR|Error)\b(?!\W{0,3}\d*\.\d)|\bERROR in \S{1,200} at line \d"
 )
 """A program says that it ends because of it: nobody else has to tell that it ended badly."""
 _EMBEDDING: Final = re.compile(r"srcIndex|embedding|vocab|token", re.IGNORECASE)
@@ -146,12 +147,16 @@ def last_word(case: Case) -> None:
 
 
 def last_complaint(case: Case) -> None:
-    """Nothing tells why a job failed, but a program's last word is an error of its own: hardly more than a hint."""
+    """Nothing tells why a job failed, but a program's last word is an error of its own: hardly more than a hint.
+
+    Where nobody else says that it failed, the program has to say that it ends, and not that its work is done.
+    """
     if case.roots() or any(one.cause for one in case.findings if one.role == "echo"):
         return
     told = [one for one in last_words(case) if one.signature != RAISED and not OF_OTHERS.search(one.text)]
     if not ended_badly(case):
-        told = [one for one in told if _ENDS.search(one.text)]
+        is_well = any(is_done(line) for log in case.scanned for line in log.end)
+        told = [] if is_well else [one for one in told if _ENDS.search(one.text)]
     case.findings += [replace(one, role="root", cause="not_converged", weight=_HINT) for one in told[-1:]]
 
 

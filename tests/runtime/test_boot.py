@@ -1,4 +1,4 @@
-"""Starting from one tar: few opens on the shared filesystem, nobody else's code, nothing left behind."""
+"""Starting from one file: few opens on the shared filesystem, nobody else's code, nothing left behind."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.agent import boot
-from supervisor.agent.runtime import BOOT, build_runtime
 from supervisor.errors import RunFolderUnusable
+from supervisor.runtime import boot
+from supervisor.runtime.for_agents import build_runtime
 
 COUNTING = """
 import os, runpy, sys
@@ -45,7 +45,7 @@ def shared(tmp_path: Path) -> Path:
     path = tmp_path / "shared"
     path.mkdir(mode=0o700)
     build_runtime(path / "runtime.tar")
-    (path / "boot.py").write_bytes(BOOT.read_bytes())
+    (path / "boot.py").write_bytes(Path(boot.__file__).read_bytes())
     config = {
         "run_id": "r-abcde",
         "job_id": "17",
@@ -66,9 +66,9 @@ def _environment(node: Path) -> dict[str, str]:
 @pytest.fixture
 def agent(shared: Path, node: Path) -> Iterator[subprocess.Popen[str]]:
     """A real agent from the tar, over its own stdin and stdout, with its opens on the shared filesystem recorded."""
-    files = [str(shared / name) for name in ("boot.py", "runtime.tar", "agent.json")]
+    words = [str(shared / "boot.py"), str(shared / "runtime.tar"), "supervisor.agent", str(shared / "agent.json")]
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", COUNTING, str(shared), str(node / "opened"), *files],
+        [sys.executable, "-I", "-S", "-c", COUNTING, str(shared), str(node / "opened"), *words],
         env=_environment(node),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -144,7 +144,7 @@ def content(tmp_path: Path) -> bytes:
 
 
 def _unpacked(content: bytes, node: Path) -> Path:
-    root = boot.unpack(content, _environment(node))
+    root = boot.unpack(content, _environment(node), Path("/shared/runtime.tar"))
     assert root is not None
     return root
 
@@ -212,7 +212,7 @@ def test_a_folder_that_anybody_can_swap_is_passed_over(content: bytes, node: Pat
 def test_where_nothing_will_do_the_installed_package_runs(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """No usable folder on the node: more opens on the shared filesystem are better than no agent."""
     monkeypatch.setattr(boot, "_is_fit", lambda _: False)
-    assert boot.unpack(content, {}) is None
+    assert boot.unpack(content, {}, Path("/shared/runtime.tar")) is None
 
 
 def test_a_folder_on_another_machine_is_no_folder_of_this_node(

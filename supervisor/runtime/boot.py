@@ -1,53 +1,104 @@
-"""Starts an agent from one tar: `python -I -S boot.py TAR CONFIG`. Standard library only.
+"""Starts a module of ours from one file: `python -I boot.py SOURCE MODULE ARGUMENTS...`. Standard library only.
 
+SOURCE is a tar, or a run folder, whose `run.json` names the tar of the version that the run was submitted with: a
+package that is replaced while a job runs for weeks is never mixed with what the job has loaded of it already.
 2,048 agents that import their modules from a shared filesystem at the same moment bring it to its knees. So each
-reads three files there (this one, the tar, the configuration), unpacks once per node, job and content into a folder
-on the node, and runs from that. Where no folder on the node will do, it runs the installed package instead.
+reads three files there (this one, the tar, its configuration), unpacks once per node, job and content into a folder
+on the node, and runs from that. Where no folder on the node will do, or the tar cannot be used, the installed package
+runs instead.
 """
 
 import contextlib
+import gzip
 import hashlib
 import io
+import json
 import os
+import runpy
 import shutil
 import stat
 import sys
 import tarfile
 import tempfile
+import zlib
 from pathlib import Path
+from typing import NoReturn
 
+PYTHON = f"{sys.implementation.cache_tag}-{os.uname().machine}"
+"""What a tar with libraries in it is made for."""
+PREFIX = f"supervise-{os.getuid()}-"
+"""How the name of what is unpacked begins."""
 _SHARED_TYPES = frozenset(
     {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "afs", "orangefs", "panfs", "wekafs"}
 )
 """Filesystems that are another machine's: unpacking there would be the very thing to avoid."""
+_GZIP = b"\x1f\x8b"
 
 
-def main(arguments: list[str]) -> int:
-    """Unpack what the first argument names and run the agent with the rest; the agent's exit code."""
-    tar, *rest = arguments
-    root = unpack(Path(tar).read_bytes(), os.environ)
+def main(arguments: list[str]) -> None:
+    """Run the module as `python -m` would, from what the first argument names."""
+    source, module, *rest = arguments
+    root = _root(Path(source), module)
     if root is None:
-        print("supervise agent: no usable folder on this node, running the installed package", file=sys.stderr)  # noqa: T201
-        os.execv(sys.executable, [sys.executable, "-I", "-m", "supervisor.agent", *rest])  # noqa: S606 - itself
+        _run_installed(module, rest)
     sys.path.insert(0, str(root))
+    sys.argv = [module, *rest]
     try:
-        from supervisor.agent.main import main as agent  # only now is there something to import
-
-        return agent(rest)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     finally:
         _remove(root)
 
 
-def unpack(content: bytes, environment: "os._Environ[str] | dict[str, str]") -> "Path | None":
-    """Folder on this node with the tar's files, made or found; None where none can be had."""
+def unpack(content: bytes, environment: "os._Environ[str] | dict[str, str]", source: Path) -> "Path | None":
+    """Folder on this node with the tar's files, made or found; None where none can be had.
+
+    One for each job, and without Slurm for each source: whoever ends takes his own away and nobody else's.
+    """
     job = environment.get("SLURM_JOB_ID", "0")
-    name = f"supervise-{os.getuid()}-{job}-{hashlib.sha256(content).hexdigest()[:16]}"
+    key = hashlib.sha256(os.fsencode(source) + content).hexdigest()[:16]
     members = _members(content)
     for base in (environment.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - see _is_fit, _is_ours
         if base and _is_fit(Path(base)):
             with contextlib.suppress(OSError):
-                return _placed(Path(base), name, members)
+                return _placed(Path(base), f"{PREFIX}{job}-{key}", members)
     return None
+
+
+def _root(source: Path, module: str) -> "Path | None":
+    """Where to run from; None: the installed package, with the reason where a tar was to be had."""
+    try:
+        content = _kept(source) if source.is_dir() else source.read_bytes()
+        if content is None:
+            return None
+        root = unpack(content, os.environ, source)
+        why = "no folder on this node is usable"
+    except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as exc:
+        root, why = None, str(exc)
+    if root is None:
+        print(f"supervise: {module} runs from the installed package: {why}", file=sys.stderr)  # noqa: T201
+    return root
+
+
+def _kept(run_folder: Path) -> "bytes | None":
+    """The version that the run was submitted with; None: an older one has submitted it, and kept none."""
+    try:
+        name = json.loads((run_folder / "run.json").read_bytes()).get("runtime", "")
+    except (OSError, ValueError):  # whoever runs next says what is wrong with the folder
+        return None
+    if not name:
+        return None
+    if f"-{PYTHON}-" not in name:
+        raise ValueError(f"{name} was kept for another Python than {PYTHON}")
+    path = run_folder.parent / str(name)
+    with path.open("rb") as file:
+        facts = os.fstat(file.fileno())
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
+            raise ValueError(f"others can write to {path}")
+        return file.read()
+
+
+def _run_installed(module: str, rest: "list[str]") -> NoReturn:
+    os.execv(sys.executable, [sys.executable, "-I", "-m", module, *rest])  # noqa: S606 - itself
 
 
 def _placed(base: Path, name: str, members: "dict[str, tuple[bytes, int]]") -> Path:
@@ -71,7 +122,8 @@ def _placed(base: Path, name: str, members: "dict[str, tuple[bytes, int]]") -> P
 def _members(content: bytes) -> "dict[str, tuple[bytes, int]]":
     """Content and time of each file in the tar by its name. Names that lead out of the folder are left out."""
     found = {}
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+    whole = gzip.decompress(content) if content.startswith(_GZIP) else content  # with its checksum
+    with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as tar:
         for member in tar:
             file = tar.extractfile(member) if member.isfile() else None
             if file is not None and not member.name.startswith("/") and ".." not in member.name.split("/"):
@@ -139,4 +191,4 @@ def _remove(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
