@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ from supervisor.cli.off_switch import switched_off
 from supervisor.drill.consent import plan, why_not
 from supervisor.drill.kinds import KINDS
 from supervisor.drill.suite import DEFAULT, Suite, of_faults, read_suite, suite_names
-from supervisor.errors import UsageError
+from supervisor.errors import NoSlurm, UsageError
 from supervisor.ledger.run_folder import base_folder
 from supervisor.version import VERSION
 
@@ -72,6 +73,8 @@ def command(
     if run_name is None:
         if is_dry:
             ctx.exit(_tell_plan(suite, None, as_json=as_json))
+        if shutil.which("sbatch") is None:
+            raise NoSlurm("sbatch is not on PATH; load Slurm's module or go to a login node")
         found = asyncio.run(_ended_by_signals(_own_job(suite, options, patience_s)))
     else:
         if options:

@@ -20,6 +20,7 @@ from supervisor.cli.checkpoint_look import sentence_on, tell_checkpoints
 from supervisor.cli.kept_version import keep_version, version_name
 from supervisor.cli.options import QUIET_HELP, SETTINGS, GlobalOptions
 from supervisor.cli.promise import promise
+from supervisor.cli.run_alone import be_alone
 from supervisor.cli.run_place import RunPlace, run_place, why_not_here, why_unsupervised
 from supervisor.cli.shown_value import shown
 from supervisor.cli.workdir import named_workdir
@@ -94,10 +95,11 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
     place = run_place(env, platform.node() or "localhost")
     if place.is_elsewhere and not given.dry_run:
         return _hop(place)
-    earlier = _earlier(words, place, env)
-    if earlier is not None and not given.dry_run:
-        return _become_keeper(earlier, words)
-    return _start_new(given, words, place, env)
+    if given.dry_run or not place.job_id:
+        return _start_new(given, words, place, env)
+    with be_alone(place.job_id):
+        earlier = _earlier(words, place, env)
+        return _start_new(given, words, place, env) if earlier is None else _run_keeper(earlier, words, place)
 
 
 def _arrive() -> None:
@@ -137,7 +139,7 @@ def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env:
     if not given.quiet:
         checkpoints = sentence_on(run.settings.checkpoint, _LOOK_S)
         print(promise(run, job_id=place.job_id, checkpoints=checkpoints), file=sys.stderr)
-    return _become_keeper(folder, words)
+    return _run_keeper(folder, words, place)
 
 
 def _leave_alone(given: GlobalOptions, words: Sequence[str], why: str, how: str) -> int:
@@ -185,10 +187,10 @@ def _earlier(words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> P
     return None
 
 
-def _become_keeper(folder: Path, words: Sequence[str]) -> int:
+def _run_keeper(folder: Path, words: Sequence[str], place: RunPlace) -> int:
     """Not through the stub in `sh`: it would make a second folder for a task of an array, and this Python is known."""
     argv = [sys.executable, "-I", str(folder / PROGRAM), str(folder), *words]
-    if not run_output.is_needed():
+    if not place.job_id and not run_output.is_needed():
         return _become(argv)
     sys.stdout.flush()
     sys.stderr.flush()

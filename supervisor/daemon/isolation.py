@@ -36,6 +36,8 @@ class Isolation:
     world: World
     lease: Lease
     controllers: Sequence[str]
+    is_acting: Callable[[], bool]
+    """In observe mode nothing is stopped for being cut off: nobody of ours begins anything elsewhere either."""
     accepts: Accepts = accepts
 
     async def watch(self) -> None:
@@ -59,7 +61,7 @@ class Isolation:
                 answered_at = clock() if await self._is_answered() else answered_at
             looked_at = clock()
             contacts = self._contacts(answered_at)
-            if is_cut_off(contacts, since=since, now=looked_at, lease_s=lease_s):
+            if is_cut_off(contacts, since=since, now=looked_at, lease_s=lease_s) and self.is_acting():
                 return f"nobody was reached for {lease_s:.0f} s, neither another node nor Slurm nor the run folder"
         return self.lease.lost_to
 

@@ -16,9 +16,10 @@ def log_to(path: Path, writer: Writer) -> None:
     """Send every logger's events to this file, and to one older file at most; the standard library's too.
 
     Lines look like `{"event": "agents.step_ended", "nodes": "n[1-3]", "level": "info", "at": "2026-01-02T…Z"}`, times
-    in UTC. `writer` writes them: a filesystem that gives no answer costs lines and holds nobody up. Raises `OSError`.
+    in UTC. `writer` writes them: a filesystem that gives no answer costs lines and holds nobody up, and so
+    does one that takes none.
     """
-    file = logging.handlers.RotatingFileHandler(path, maxBytes=_BYTES, backupCount=1, encoding="utf-8")
+    file = logging.handlers.RotatingFileHandler(path, maxBytes=_BYTES, backupCount=1, encoding="utf-8", delay=True)
     file.setFormatter(_formatter())
     # A full disk must not print tracebacks into the job's output.
     logging.raiseExceptions = False

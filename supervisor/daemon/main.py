@@ -211,6 +211,10 @@ def _watches(
     basics: Basics, parts: Parts, begins: Opening, term: lease.Lease, state: Callable[[], State]
 ) -> dict[str, Coroutine[Any, Any, None]]:
     """What looks at the world for as long as the keeper does, by name."""
+
+    def is_acting() -> bool:
+        return (state().behind.mode or basics.settings.mode) == "act"
+
     world = parts.world
     found = {
         "agents": eyes.watch_agents(world, parts.agents),
@@ -223,7 +227,7 @@ def _watches(
         "lease": term.keep(generation=begins.generation, address=parts.address, held=lambda: state().held),
     }
     if basics.around.is_slurm:
-        found["isolation"] = Isolation(world, term, parts.controllers).watch()
+        found["isolation"] = Isolation(world, term, parts.controllers, is_acting).watch()
     if basics.settings.rank_lines == "sattach" and basics.around.is_slurm:
         found["rank_lines"] = eyes.watch_steps(world)
     return found

@@ -101,11 +101,7 @@ def _sruns(script_pid: int) -> Iterator[tuple[list[str], str]]:
         pid, seen = todo.pop(), seen + 1
         with suppress(OSError):
             todo += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-            argv = (
-                Path(f"/proc/{pid}/cmdline")
-                .read_bytes()[:_ARGUMENTS_BYTES]
-                .decode(errors="surrogateescape")
-                .split("\0")
-            )
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()[:_ARGUMENTS_BYTES]
+            argv = line.decode(errors="surrogateescape").split("\0")
             if argv[0].rpartition("/")[2] == "srun":
                 yield argv[:-1], str(Path(f"/proc/{pid}/cwd").readlink())

@@ -22,9 +22,11 @@ def claim(run_folder: Path, wanted: Claim) -> bool:
 
     Raises `OSError` where the folder cannot be written, and then leaves no claim behind.
     """
-    folder = run_folder / "jobs"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return is_made(folder / f"{wanted.job_id}.json", encode(wanted))
+    path = run_folder / "jobs" / f"{wanted.job_id}.json"
+    if path.exists():  # where the folder is full or read-only by now, nothing needs to be written
+        return False
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    return is_made(path, encode(wanted))
 
 
 def is_made(path: Path, data: bytes) -> bool:

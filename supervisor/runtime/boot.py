@@ -32,6 +32,7 @@ _SHARED_TYPES = frozenset(
     {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "afs", "orangefs", "panfs", "wekafs"}
 )
 """Filesystems that are another machine's: unpacking there would be the very thing to avoid."""
+_GONE = ".gone"
 _GZIP = b"\x1f\x8b"
 
 
@@ -183,10 +184,13 @@ def _filesystem(base: Path) -> str:
 
 
 def _remove(root: Path) -> None:
-    """Leave nothing behind. Under another name first: the next agent must find all of it or nothing."""
+    """Leave nothing behind. Under another name first: the next agent must find all of it or nothing.
+
+    What another one of ours was killed over goes along.
+    """
     with contextlib.suppress(OSError):
-        going = root.with_name(f"{root.name}.{os.getpid()}.gone")
-        root.rename(going)
+        root.rename(root.with_name(f"{root.name}.{os.getpid()}{_GONE}"))
+    for going in root.parent.glob(f"{PREFIX}*{_GONE}"):
         shutil.rmtree(going, ignore_errors=True)
 
 

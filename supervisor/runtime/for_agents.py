@@ -12,11 +12,14 @@ _THEIRS: Final = ("aiomqtt", "msgspec", "paho", "pynvml", "typing_extensions")
 
 
 def build_runtime(path: Path) -> None:
-    """Write the tar. The same installation gives the same bytes. Raises `RunFolderUnusable`.
+    """Have the tar there. The same installation gives the same bytes. Raises `RunFolderUnusable`.
 
+    Where it lies there already nothing is written: the folder may be full or read-only by now.
     Not compressed: reading it is one stream, and unpacking costs no node more than it must.
     """
     content = tar_of(with_compiled([*own_files(_OURS), *files_of(_THEIRS)]))
+    if _is_there(path, content):
+        return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.write_bytes(content)
@@ -24,3 +27,10 @@ def build_runtime(path: Path) -> None:
         fresh.replace(path)
     except OSError as error:
         raise RunFolderUnusable(f"{path} cannot be written ({error.strerror}): agents cannot start from it") from error
+
+
+def _is_there(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False

@@ -287,3 +287,18 @@ async def test_a_decisive_scan_that_hangs_says_so(scanner: Scanner, monkeypatch:
     with pytest.raises(TimeoutError):
         await Watcher(scanner).look()
     let_go.set()
+
+
+@pytest.mark.parametrize("is_orphaned", [True, False])
+def test_an_orphan_leaves_without_a_word(
+    *, is_orphaned: bool, link: Any, run_id: RunId, scanner: Scanner, folder: Path, spawn: Spawn
+) -> None:
+    """A successor waits for its node; beside a living supervisor it says good-bye, and its pages go last."""
+    config = AgentConfig(run_id=run_id, job_id=JobId("17"), nodes=(THERE, HERE), batch_host=THERE)
+    watcher, pages = Watcher(scanner), Pages(folder)
+    spawn(BEATING, SUPERVISE_BEAT_DIR=str(folder), SLURM_PROCID="5").kill()
+    check = NodeCheck(gpus=NvmlReader(), environment={}, address="")
+    agent = Agent(config, HERE, link, Senses(watcher=watcher, pages=pages, check=check, lease=Lease(config)))
+    agent._guard.is_orphaned = is_orphaned
+    assert agent.left_at_once() is is_orphaned
+    assert folder.exists() is not is_orphaned

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from supervisor.beat.install import install_beat
 
 
@@ -28,3 +30,14 @@ def test_installing_again_replaces_the_whole_file(tmp_path: Path) -> None:
     assert (module.read_bytes(), old.read()) == (before, b"old")
     old.close()
     assert [path.name for path in module.parent.iterdir()] == ["supervise_beat.py"]
+
+
+def test_a_module_that_is_there_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor begins anew on a disk that is full by now."""
+    place = install_beat(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert install_beat(tmp_path) == place

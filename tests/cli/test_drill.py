@@ -14,7 +14,7 @@ from supervisor.cli import drill
 from supervisor.cli.main import cli
 from supervisor.drill.record import DrillRecord
 from supervisor.drill.suite import Suite
-from supervisor.errors import UsageError
+from supervisor.errors import NoSlurm, UsageError
 from supervisor.ledger.run_file import encode_run
 from supervisor.ledger.run_folder import read_run
 from supervisor.report.view import RunView
@@ -71,6 +71,13 @@ def test_a_refused_job_is_told_and_leaves_nothing_in_the_queue(work: Path) -> No
     (folder,) = (work / ".supervise").glob("drill-*")
     assert json.loads((folder / "record.json").read_text())["problem"]
     assert any("-p gpu" in call for call in calls_of(work.parent / "bin"))
+
+
+def test_without_slurm_nothing_is_made(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which has an exit code of its own."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert isinstance(_drill().exception, NoSlurm)
+    assert list(work.iterdir()) == []
 
 
 @pytest.mark.parametrize(

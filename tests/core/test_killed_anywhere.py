@@ -140,13 +140,18 @@ def _kill(number: int) -> Step:
     return lambda world: world.kill(node(number))
 
 
+def _node_and_script(world: Mortal) -> None:
+    world.dead.add(node(2))
+    world.exit(1)
+
+
 _STORIES: dict[str, tuple[dict[str, Any], list[Step]]] = {
     "a node dies, a spare takes its place": ({"spares": 1}, [_at(5), _kill(3), _at(9), _exit(0)]),
     "the script crashes once": ({}, [_at(5), _exit(139), _at(9), _exit(0)]),
     "a node dies and there is no room": ({"nodes": 4}, [_at(5), _kill(3), _kill(2), _kill(4)]),
     "the time limit": ({}, [_at(5), _over, _exit(1)]),
     "a cancel amid a recovery": ({"spares": 1}, [_at(5), _kill(3), _cancelled, _exit(1)]),
-    "two at once": ({"spares": 1}, [_at(5), lambda world: (world.dead.add(node(2)), world.exit(1)), _at(9), _exit(0)]),
+    "two at once": ({"spares": 1}, [_at(5), _node_and_script, _at(9), _exit(0)]),
 }
 
 

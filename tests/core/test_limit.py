@@ -46,8 +46,6 @@ def test_the_ranks_are_asked_in_time_and_not_before() -> None:
     assert len(world.given(AskSlurm)) == 1
     assert world.given(AskSave)[0] == AskSave(attempt=AttemptNo(1))
     assert world.said.count("asked to save and stop") == 1
-    assert world.state.stage is Stage.RUNNING
-    assert world.state.deadline is None
 
 
 def test_agents_that_were_away_are_asked_again() -> None:

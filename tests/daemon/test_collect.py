@@ -15,6 +15,7 @@ from supervisor.daemon.evidence import gathered
 from supervisor.daemon.hands import collect as hand
 from supervisor.daemon.output import Output
 from supervisor.daemon.roster import Roster
+from supervisor.daemon.step_files import StepFiles
 from supervisor.daemon.world import World
 from supervisor.diagnose.bundle import Bundle, Facts, Log, Place
 from supervisor.diagnose.engine import diagnose
@@ -48,6 +49,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     roster.begin(_FIRST)
     with closing(Writer()) as writer:
         made = SimpleNamespace(
+            step_files=StepFiles(),
             folder=tmp_path / "run",
             writer=writer,
             roster=roster,

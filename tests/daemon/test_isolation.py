@@ -29,6 +29,7 @@ class _Case:
         self.time = 1000.0
         self.heard: float | None = None
         self.is_slurm_there = False
+        self.is_acting = True
         self.asked = 0
         self.finished: list[int | None] = []
         self.lease = SimpleNamespace(written_at=1000.0, lost_to="")
@@ -65,7 +66,10 @@ class _Case:
         return process
 
     async def watching(self) -> "asyncio.Task[None]":
-        watch = Isolation(self.world(), cast("Lease", self.lease), self.controllers, self.accepts).watch()
+        made = Isolation(
+            self.world(), cast("Lease", self.lease), self.controllers, lambda: self.is_acting, self.accepts
+        )
+        watch = made.watch()
         task = asyncio.create_task(watch)
         await asyncio.sleep(0)
         return task
@@ -109,6 +113,17 @@ async def test_whoever_is_cut_off_kills_its_ranks_and_its_script(case: _Case) ->
     await _ended(task)
     assert (rank.wait(PATIENCE_S), script.wait(PATIENCE_S)) == (-9, -9)
     assert case.finished == [1]
+
+
+async def test_in_observe_mode_nothing_is_stopped(case: _Case) -> None:
+    """Until a person changes the mode."""
+    case.is_acting = False
+    task = await case.watching()
+    await _passes(case, 300.0)
+    assert not task.done()
+    case.is_acting = True
+    await _passes(case, 5.0)
+    await _ended(task)
 
 
 @pytest.mark.parametrize("who", ["folder", "agent", "slurm"])

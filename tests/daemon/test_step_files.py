@@ -16,12 +16,10 @@ from supervisor.model.ids import Rank
 
 _LASTS = "import time; time.sleep(60)"
 # As srun sees it, -c is the number of CPUs.
-_SRUNS = [
-    ["srun", "-c", _LASTS, *words, "x"] for words in (["-o", "out-%t.txt", "-e", "err-%t.txt"], ["-o", "all.txt"])
-]
-_SCRIPT = (
-    f"import os, subprocess as s; [s.Popen(w, executable={str(Path(sys.executable).resolve())!r}) for w in {_SRUNS}]"
-)
+_BY_RANK, _SHARED = ("-o", "out-%t.txt", "-e", "err-%t.txt"), ("-o", "all.txt")
+_SRUNS = [["srun", "-c", _LASTS, *words, "x"] for words in (_BY_RANK, _SHARED)]
+_PYTHON = str(Path(sys.executable).resolve())
+_SCRIPT = f"import os, subprocess as s; all = [s.Popen(words, executable={_PYTHON!r}) for words in {_SRUNS}]"
 
 
 @pytest.fixture
@@ -41,24 +39,20 @@ def test_files_of_living_sruns_are_read(tmp_path: Path, script: int) -> None:
     now = time.time()
     found = StepFiles()
     found.begin(now)
-    for name, text in {
-        "out-0": "zero\n",
-        "out-1": "one\n\n",
-        "err-1": "wrong\n",
-        "all": "a\nb\n",
-        "out-7": "x",
-    }.items():
+    texts = {"out-0": "zero\n", "out-1": "one\n\n", "err-1": "wrong\n", "all": "a\nb\n", "out-7": "x"}
+    for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text)
     os.utime(tmp_path / "out-7.txt", (now - 60, now - 60))
-    found.look(script, now)
-    assert not found.is_used  # not yet due
-    found.look(script, now + 1)
-    assert found.is_used
+    used = []
+    for at in (now, now + 1):
+        found.look(script, at)
+        used.append(found.is_used)
+    assert used == [False, True]
     logs = {log.name: log.lines for log in found.logs([Rank(1), Rank(99)])}
     assert logs == {"ranks/1.log": ("one", "wrong"), "ranks/0.log": ("zero",), "step.log": ("a", "b")}
     assert next(iter(logs)) == "ranks/1.log"
     found.begin(now)
-    assert not found.is_used
+    assert found.logs([]) == ()
 
 
 def test_looks_become_rare(monkeypatch: pytest.MonkeyPatch) -> None:

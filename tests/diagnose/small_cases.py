@@ -159,6 +159,17 @@ SMALL_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "slurm.json": '{"state": "CANCELLED", "exit_code": "0:15"}',
         },
     ),
+    "a memory limit that Slurm tells of below the cancel it led to": (
+        "host_oom",
+        {
+            "job.out": "slurmstepd: error: *** JOB 71 ON n4 CANCELLED AT 2026-03-01T10:00:09 ***\n"
+            "slurmstepd: error: Exceeded step memory limit at some point.\n"
+        },
+    ),
+    "a signal that an MPI library's handler caught": (
+        "segfault",
+        {"job.out": "[n4:mpi_rank_7][error_sighandler] Caught error: Segmentation fault (signal 11)\n"},
+    ),
     "processes that their launcher saw exit well": (
         "completed",
         {

@@ -163,8 +163,8 @@ SMALL_MACHINES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "a bus error beside memory that processes share": (
         "shm_exhausted",
         {
-            "job.out": "Bus error (core dumped)\nresource_tracker: There appear to be 4 leaked shared_memory objects to "
-            "clean up at shutdown\n"
+            "job.out": "Bus error (core dumped)\n"
+            "resource_tracker: There appear to be 4 leaked shared_memory objects to clean up at shutdown\n"
         },
     ),
     "runs with and without one node": (

@@ -15,8 +15,8 @@ _ID: Final = (
     "[0] via c10d key-value store by key '0', but store->get('0') got error: {}\n"
 )
 _LOST: Final = (
-    "[rank5]:[E301 10:00:09.1 ProcessGroupNCCL.cpp:542] [Rank 5] Collective WorkNCCL(SeqNum=9, OpType=ALLREDUCE) raised "
-    "the following async exception: NCCL error: unhandled system error, NCCL version 2.21.5\n"
+    "[rank5]:[E301 10:00:09.1 ProcessGroupNCCL.cpp:542] [Rank 5] Collective WorkNCCL(SeqNum=9, OpType=ALLREDUCE) "
+    "raised the following async exception: NCCL error: unhandled system error, NCCL version 2.21.5\n"
 )
 _CLOSED: Final = "[n2] NCCL WARN socketProgress: Connection closed by remote peer n1<41122>\n"
 
@@ -70,7 +70,8 @@ SMALL_WAITING_CASES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         "rendezvous_unreachable",
         {
             "job.out": _CONNECT.format("n1", 29400)
-            + 'Traceback (most recent call last):\n  File "/env/bin/torchrun", line 8, in <module>\n    sys.exit(main())\n'
+            + 'Traceback (most recent call last):\n  File "/env/bin/torchrun", line 8, in <module>\n'
+            + "    sys.exit(main())\n"
         },
     ),
     "the last step was made, and then ranks lost each other": (

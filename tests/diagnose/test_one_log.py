@@ -241,3 +241,13 @@ def test_the_last_line_has_its_number_without_an_end_of_line() -> None:
         scanned = _scan(f"step 1 loss 2\n{_OOM} iter 7 loss 3{end}".encode())
         assert [one.line for one in scanned.progress] == [1, 2]
         assert scanned.findings[0].order == (0, 2)
+
+
+def test_source_text_in_a_traceback_is_no_evidence() -> None:
+    """What the program would raise is not what it raised, and no file is called `{shard}`."""
+    raised = 'raise OSError(f"Checksum failure: {shard}")'
+    trace = _TRACE.replace("return table[key]", raised).replace(
+        "StepMissingError: no step 12", "OSError: Checksum failure: /d/s-1.tar"
+    )
+    (found,) = _scan(trace.encode()).findings
+    assert (found.signature, found.order[1]) == ("dataset_checksum", 6)

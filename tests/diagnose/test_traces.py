@@ -40,6 +40,18 @@ def test_labelled_ranks_may_be_mixed_line_by_line() -> None:
     assert found == {3: ("KeyError", "data.py:11:collate"), 5: ("ValueError", "data.py:51:collate")}
 
 
+def test_source_text_is_told_apart() -> None:
+    """It says what would be said: only the line right below a frame, and not one that somebody else wrote there."""
+    reader = TraceReader(None)
+    lines = _traceback("", 10, "KeyError: 'loss_mask'")
+    lines[7:8] = ["step 7 loss 0.1"]
+    code = []
+    for number, line in enumerate(lines):
+        list(reader.read(number, line))
+        code.append(reader.is_code)
+    assert code == [False, False, True, False, True, False, False, False, False]
+
+
 def test_other_lines_between_the_frames() -> None:
     """Without labels, lines of other ranks between two frames do no harm."""
     lines = _traceback("", 10, "KeyError: 'x'")

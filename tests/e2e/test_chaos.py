@@ -13,7 +13,7 @@ _DEADLINE_S = 900.0
 
 def test_a_run_comes_through_twenty_faults() -> None:
     """A broken rule is one line that begins with `chaos: WRONG`."""
-    command = [CHECKOUT / "scripts" / "chaos", "--faults", str(_FAULTS), "--seed", str(_SEED), "--haste", "0.6"]
+    command = [str(CHECKOUT / "scripts" / "chaos"), "--faults", str(_FAULTS), "--seed", str(_SEED), "--haste", "0.6"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DEADLINE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"right: seed {_SEED}, {_FAULTS} faults" in done.stdout

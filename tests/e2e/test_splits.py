@@ -61,6 +61,7 @@ def _apart(bed: Testbed, ones: list[str], others: list[str]) -> Iterator[None]:
 
 @contextmanager
 def _frozen(alice: User, *words: str) -> Iterator[None]:
+    """By words in their command lines: alice's own processes have the test's name in theirs."""
     pids = alice.kills(*words, number=signal.SIGSTOP)
     try:
         yield
@@ -93,7 +94,7 @@ def test_a_lost_broker_alone_ends_nothing(alice: User) -> None:
     _goes_on(alice, job)
 
 
-def test_an_unreachable_slurmctld_alone_ends_nothing(alice: User) -> None:
+def test_slurm_away_alone_ends_nothing(alice: User) -> None:
     """An upgrade, a restart, a fail-over: nobody needs it while the run is healthy."""
     job = _trains(alice, 3)
     with _frozen(alice, "slurmctld"):
@@ -122,7 +123,7 @@ def test_a_run_folder_that_a_node_has_lost_alone_ends_nothing(alice: User) -> No
         alice.bed.exec(node, ["umount", "-l", folder])
 
 
-def test_the_batch_host_dies_while_slurmctld_is_away(alice: User) -> None:
+def test_the_batch_host_dies_while_slurm_is_away(alice: User) -> None:
     """Nobody can submit, nothing is claimed; once it answers, one successor goes on."""
     job = _trains(alice, 2)
     host = job.batch_host()
@@ -140,7 +141,7 @@ def test_the_batch_host_dies_while_slurmctld_is_away(alice: User) -> None:
 
 def test_one_node_cut_off_from_the_others_is_replaced(alice: User) -> None:
     """Its ranks end by Slurm, which reaches it; the run goes on on the spare."""
-    job = _trains(alice, 4, "--spares", "1")
+    job = _trains(alice, 3, "--spares", "1")
     host = job.batch_host()
     victim = next(node for node in reversed(job.attempt_nodes()) if node != host)
     with _apart(alice.bed, [victim], [node for node in job.nodes() if node != victim]):

@@ -44,10 +44,20 @@ def test_where_the_run_ends_well_or_is_cancelled_it_never_begins(alice: User) ->
     assert job.wait_ended()["JobState"] == "COMPLETED"
     wait_for(lambda: not alice.queue(), "the queue is empty", 30)
     job, other = _with_standby(alice, "-N2", steps=600)
-    job.wait_checkpoint()
+    job.wait_attempt(1)
     job.cancel()
     wait_for(lambda: not alice.queue(), "the queue is empty", 60)
     assert [one.output for one in (standby, other)] == ["", ""]
+
+
+def test_a_job_that_is_cancelled_before_anything_of_ours_began_ends_its_standby(alice: User) -> None:
+    """Nobody was there to take it away: it begins, sees what has happened, and starts nothing."""
+    job, standby = _with_standby(alice, "-N2", steps=600)
+    job.wait_state("RUNNING")
+    job.cancel()
+    wait_for(lambda: not alice.queue(), "the queue is empty", 60)
+    assert standby.output in {"", f"supervise: job {job.job_id} was cancelled: this standby ends\n"}
+    assert not (alice.folder / "out" / "steps.log").exists()
 
 
 def test_a_batch_host_that_dies_with_all_of_ours_is_survived(alice: User) -> None:

@@ -68,6 +68,17 @@ def test_what_an_allocation_is_told_of(alice: User) -> None:
     assert '"cuda_oom"' in record.read_text()
 
 
+def test_what_ranks_write_into_files_of_their_own_is_evidence(alice: User) -> None:
+    """`srun --output --error` by rank: nothing of it is in the job's output."""
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB."
+    alice.writes("rank.sh", f"#!/bin/bash\nsleep 2\n[ $SLURM_PROCID != 1 ] || {{ echo '{oom}' >&2; exit 1; }}\n")
+    job = alice.supervised("-N2", "-n4", "--wrap", "srun -o o-%t.txt -e e-%t.txt ./rank.sh || exit")
+    assert job.wait_ended()["JobState"] == "FAILED"
+    (incident,) = job.run.incidents()
+    assert incident["verdict"]["cause"] == "cuda_oom", job.story()
+    assert "ranks/1.log:1" in str(incident["verdict"]["evidence"])
+
+
 def test_cgroups_bound_the_ranks_and_not_the_supervision(other: Testbed) -> None:
     """Memory and devices confined: salloc as above, and a rank that takes too much memory is a fault of the program."""
     user = User.arrives(other.up(nodes=2, profile="cgroup"), "bound", Path(sys.executable))

@@ -127,6 +127,21 @@ def test_the_same_installation_gives_the_same_tar(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith(("psutil", "cryptography", "supervisor/cli"))]
 
 
+def test_a_tar_that_is_there_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor begins anew on a disk that is full by now; what is torn or of another version is replaced."""
+    build_runtime(tmp_path / "runtime.tar")
+    whole = (tmp_path / "runtime.tar").read_bytes()
+    (tmp_path / "torn.tar").write_bytes(whole[:-1])
+    build_runtime(tmp_path / "torn.tar")
+    assert (tmp_path / "torn.tar").read_bytes() == whole
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    build_runtime(tmp_path / "runtime.tar")
+
+
 def test_a_tar_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     """The error names the file and the reason."""
     with pytest.raises(RunFolderUnusable, match=r"none/runtime\.tar cannot be written \(No such file"):
@@ -166,6 +181,16 @@ def test_a_half_deleted_folder_is_not_run(content: bytes, node: Path) -> None:
     again = _unpacked(content, node)
     assert again != root
     assert (again / "package/module.py").read_text() == "x = 1\n"
+
+
+def test_what_was_killed_over_its_removal_goes_with_the_next(content: bytes, node: Path) -> None:
+    """A node that is busy to the last moment leaves no time."""
+    left = node / f"{boot.PREFIX}16-abc.4711.gone"
+    (left / "package").mkdir(parents=True)
+    other = node / f"{boot.PREFIX}18-abc"
+    other.mkdir()
+    boot._remove(_unpacked(content, node))
+    assert list(node.iterdir()) == [other]
 
 
 @pytest.mark.parametrize("kind", ["open folder", "link", "file"])

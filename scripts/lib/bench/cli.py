@@ -20,7 +20,7 @@ from story.waiting import Late
 from testbed.api import Testbed
 from testbed.errors import TestbedError
 
-from bench import agents, beat, command, diagnose, hooks, ranks, recover, report, steps
+from bench import agents, beat, command, diagnose, hooks, ranks, recover, report, steps, takeover
 from bench.installed import Installed, installed
 from bench.measure import Measure, header
 from bench.place import Place
@@ -38,7 +38,7 @@ ALONE: dict[str, Callable[[Installed], Iterator[Measure]]] = {
     "hook": hooks.measures,
     "report": report.measures,
 }
-ON_CLUSTER = ("sbatch", "ranks", "agent", "steps", "recover")
+ON_CLUSTER = ("sbatch", "ranks", "agent", "steps", "recover", "takeover")
 GROUPS = {"start": ("command", "sbatch", "ranks", "agent", "steps")}
 
 
@@ -142,6 +142,7 @@ def _on_cluster(names: Sequence[str], place: Place, *, with_plain: bool) -> Iter
         "agent": agents.measures,
         "steps": steps.step_time,
         "recover": partial(recover.measures, with_plain=with_plain),
+        "takeover": takeover.measures,
     }
     try:
         for name in names:

@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import random
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +43,7 @@ _FIRST_USER: Final = 60_000
 _SIZES: Final = (1, 1, 2, 2, 4, 4, 8, 16, 64, 256)
 """Of jobs in nodes: most are small."""
 _LARGE: Final = 16
+_UPKEEP_S: Final = 600.0
 
 
 def one_file(root: Path, records: int, jobs: int) -> Path:
@@ -70,6 +72,14 @@ def many_files(root: Path, records: int, jobs: int) -> None:
         path.write_text("".join(lines), encoding="utf-8")
         if os.geteuid() == 0:
             os.chown(path, int(_user(number)), -1)  # as its job would have written it
+
+
+def keep_up(python: Path, root: Path) -> None:
+    """What the product's upkeep has made of it on the day on which the last job began: old months are one file each."""
+    now = _BEGAN + _SPAN_S
+    code = "import sys; from pathlib import Path; from supervisor.ledger.site.upkeep import keep_up; "
+    code += f"sys.exit('; '.join(keep_up(Path(sys.argv[1]), keep_s={2 * _SPAN_S}, now={now}).problems.all()) or None)"
+    subprocess.run([str(python), "-I", "-c", code, str(root)], check=True, timeout=_UPKEEP_S)
 
 
 def _share(number: int, records: int, jobs: int) -> int:

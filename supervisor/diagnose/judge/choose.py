@@ -22,6 +22,8 @@ _SURE: Final = 0.7
 _BEFORE_S: Final = 2.0
 _TAKES_NODES: Final = frozenset({"preemption", "maintenance"})
 _GONE: Final = frozenset({"node_unreachable", "node_power_loss"})
+_COUNTED: Final = frozenset({"slurm_oom_event", "slurm_memory_limit"})
+"""Slurm tells of these when the step is over, whenever they happened."""
 _FAMILIES: Final = {
     "gpu_hbm_uncorrectable": "gpu_ecc_uncorrectable",
     "gpu_sram_uncorrectable": "gpu_ecc_uncorrectable",
@@ -111,6 +113,8 @@ def _fault_came_first(case: Case, planned: list[Finding], fault: Finding | None)
         return any(one.weight >= _SURE for one in firm) or (
             all(one.cause == "user_cancel" for one in planned) and any(True for _ in failures(case.findings))
         )
+    if all(one.cause == "user_cancel" for one in lines) and any(one.signature in _COUNTED for one in firm):
+        return True
     return any(_is_before(one, plan) for one in firm for plan in lines) or (
         all(plan.time is None for plan in lines)
         and any(_is_before(failure, plan) for failure in failures(case.findings) for plan in lines)

@@ -32,7 +32,7 @@ _COMPLAINT: Final = re.compile(
 )
 _MILD: Final = re.compile(
     r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|\bwandb: |\w:\d{1,6}: \w{0,40}Warning: |^W (?:tensorflow|external|torch)/|"
-    r"skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
+    r"CondaError: Run 'conda init'|skipping|gnoring|gnored|retrying|except |\bCaught \w{1,40} in "
 )
 _LAUNCHER: Final = re.compile(
     r"\b(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|flux|torchrun|launcher)\b|\[c10d\]|\bTCPStore\.cpp|"

@@ -167,7 +167,7 @@ class _Scan:
         if is_place or (self._is_watching and _NCCL in text):
             self._learn_place(text)
         traces = self._watched(number, text) if is_trigger or self._is_watching else ()
-        if not traces and not hits:
+        if self._traces.is_code or not (traces or hits):
             return
         stamp = self._stamp_at(data, start, text)
         trace = traces[-1] if traces else None

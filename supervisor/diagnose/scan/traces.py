@@ -96,6 +96,8 @@ class _Open:
     foreign: int = 0
     was_ours: bool = True
     """The line before belongs to it."""
+    was_frame: bool = False
+    """The line before was a frame: source text may follow."""
 
 
 _IGNORED: Final = "Exception ignored "
@@ -122,6 +124,8 @@ class TraceReader:
         self._fatal: dict[Rank | None, tuple[int, str]] = {}
         self._follows: set[Rank | None] = set()
         self._ignored: dict[Rank | None, list[int]] = {}
+        self.is_code = False
+        """The line that was read last is source text that a traceback shows: it says what would be said."""
 
     @property
     def is_open(self) -> bool:
@@ -130,6 +134,7 @@ class TraceReader:
 
     def read(self, number: int, line: str) -> Iterator[Trace]:
         """The tracebacks that are complete with this line."""
+        self.is_code = False
         if not self.is_open and not _may_begin(line):
             return
         label, rest = split_label(line)
@@ -171,7 +176,9 @@ class TraceReader:
                 yield self._closed(label, now, number=now.number, exception="", text=now.text)
 
     def _go_on(self, label: Rank | None, now: _Open, number: int, rest: str) -> Iterator[Trace]:
+        was_frame, now.was_frame = now.was_frame, False
         if match := _FRAME.match(rest):
+            now.was_frame = True
             if not now.is_reversed or len(now.frames) < _FRAMES:
                 now.frames.append(Frame(match[1], int(match[2]), match[3] or "?"))
                 del now.frames[:-_FRAMES]
@@ -186,6 +193,7 @@ class TraceReader:
                 yield self._closed(label, now, number=number, exception=exception, text=rest)
         else:
             now.was_ours = rest.startswith(" ")
+            self.is_code = was_frame and now.was_ours
             now.foreign += not now.was_ours
             if now.foreign > _PATIENCE:
                 del self._open[label]

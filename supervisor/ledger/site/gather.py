@@ -41,7 +41,7 @@ class Gatherer:
             self._tell(draft.paths, history, what)
         return history
 
-    def keys(self) -> list[JobKey]:
+    def known(self) -> list[JobKey]:
         """Every job that a line speaks of."""
         return list(self._found)
 

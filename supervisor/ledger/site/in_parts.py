@@ -57,7 +57,7 @@ class _Part(Generic[S]):
 
     def met(self) -> "_Met":
         """The jobs of its lines."""
-        return _Met(self.settled.gone, self.settled.waiting.keys(), self.settled.again)
+        return _Met(self.settled.gone, self.settled.waiting.known(), self.settled.again)
 
 
 @dataclass(frozen=True, slots=True)

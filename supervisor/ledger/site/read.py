@@ -42,9 +42,7 @@ def read_site(
     return SiteHistory(jobs=tuple(job for job in jobs if is_asked_for(job, window)), problems=problems.all())
 
 
-def read_files(
-    root: Path, window: Window, keeps: Keeps, problems: Problems, share: Share = _WHOLE
-) -> Iterator[None]:
+def read_files(root: Path, window: Window, keeps: Keeps, problems: Problems, share: Share = _WHOLE) -> Iterator[None]:
     """Give away every line of a share of the ledger, some in each step. Raises as `read_site` does."""
     size = 0
     for opened in open_files(root, window, problems, share):

@@ -4,7 +4,7 @@ import os
 import pwd
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -209,15 +209,16 @@ class _Walk:
         for index in range(0, len(mine), _AT_ONCE):
             descriptors: list[int] = []
             try:
-                found = [self._file(above, name, path + name, cluster, descriptors) for name in mine[index : index + _AT_ONCE]]
+                found = [
+                    self._file(above, name, path + name, cluster, descriptors)
+                    for name in mine[index : index + _AT_ONCE]
+                ]
                 yield from filter(None, found)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
 
-    def _file(
-        self, above: int | None, name: str, path: str, cluster: str, descriptors: list[int]
-    ) -> Opened | None:
+    def _file(self, above: int | None, name: str, path: str, cluster: str, descriptors: list[int]) -> Opened | None:
         """The file, if it is one to be read; what is open then is one of the descriptors."""
         try:
             descriptor = os.open(name, FILE_FLAGS, dir_fd=above)
@@ -241,7 +242,5 @@ class _Walk:
 
 def _ask_for(descriptor: int, begin: int, size: int) -> None:
     """Begin to bring these bytes, and wait for nothing. Some filesystems cannot; they are read all the same."""
-    try:
+    with suppress(OSError):
         os.posix_fadvise(descriptor, begin, size, os.POSIX_FADV_WILLNEED)
-    except OSError:
-        pass

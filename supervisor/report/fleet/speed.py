@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from supervisor.report.fleet.durations import Durations, Ranks
 from supervisor.report.fleet.model import Part, Speed, Spread
-from supervisor.report.fleet.sums import Times
+from supervisor.report.fleet.quantile import kth
+from supervisor.report.fleet.sums import Durations, Times
 
 _NINE_TENTHS: Final = 0.9
 REMEDIES: Final[Mapping[str, str]] = {
@@ -37,13 +37,13 @@ def speed(times: Times) -> Speed:
 
 def spread(found: Durations) -> Spread | None:
     """Of what was measured; None: nothing was."""
-    ranks = Ranks.of(found)
-    known = len(ranks)
+    parts = found.parts
+    known = sum(map(len, parts))
     if not known:
         return None
     return Spread(
         known=known,
-        median_s=(ranks.kth((known - 1) // 2) + ranks.kth(known // 2)) / 2,
-        p90_s=ranks.kth(max(0, -int(-_NINE_TENTHS * known // 1) - 1)),
-        max_s=ranks.kth(known - 1),
+        median_s=(kth(parts, (known - 1) // 2) + kth(parts, known // 2)) / 2,
+        p90_s=kth(parts, max(0, -int(-_NINE_TENTHS * known // 1) - 1)),
+        max_s=kth(parts, known - 1),
     )

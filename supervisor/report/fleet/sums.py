@@ -3,6 +3,8 @@
 Those that there is one of for each job are structs: twenty thousand of them come from another process.
 """
 
+from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +12,11 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from supervisor.report.fleet.durations import Durations
-
 K = TypeVar("K")
 PARTS: Final = ("decide", "stop", "launch", "init", "catch_up")
 """Of a recovery, from the verdict to the furthest step again."""
+LONGEST_S: Final = 1e7
+"""Four months: what claims to have taken longer is no measurement."""
 
 RunKey = tuple[str, str, str]
 """Cluster, user, run: another user may call his run the same, and so may another cluster."""
@@ -76,6 +78,19 @@ class RunSum(Use, gc=False):
 
 
 @dataclass(slots=True)
+class Durations:
+    """In seconds, in parts that are sorted, each by who has made it: they are never put together."""
+
+    parts: list["array[float]"] = field(default_factory=list)
+
+    def take(self, seconds: "array[float]") -> None:
+        """A part more; what cannot be is dropped."""
+        ordered = sorted(seconds)
+        if found := ordered[bisect_left(ordered, 0.0) : bisect_left(ordered, LONGEST_S)]:
+            self.parts.append(array("d", found))
+
+
+@dataclass(slots=True)
 class Times:
     """Durations of interruptions in seconds."""
 
@@ -87,9 +102,9 @@ class Times:
 
     def add(self, other: "Times") -> None:
         """Both together."""
-        self.detect.update(other.detect)
-        self.isolate.update(other.isolate)
-        self.recover.update(other.recover)
+        self.detect.parts += other.detect.parts
+        self.isolate.parts += other.isolate.parts
+        self.recover.parts += other.recover.parts
         for name, seconds in other.parts.items():
             self.parts[name] += seconds
         self.isolated_to.update(other.isolated_to)

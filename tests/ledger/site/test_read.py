@@ -1,11 +1,13 @@
 """The whole ledger, read: what belongs together, what is left out, whom to believe."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from supervisor.errors import UsageError
+from supervisor.ledger.site import walk
 from supervisor.ledger.site.names import PSEUDONYM_KEY
 from supervisor.ledger.site.read import read_site
 from supervisor.ledger.site.walk import LARGEST
@@ -124,6 +126,21 @@ def test_only_the_clusters_that_are_asked_for(tmp_path: Path) -> None:
     assert read_site(tmp_path, clusters=[]).jobs == ()
 
 
+def test_files_are_read_also_where_none_can_be_asked_for_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some filesystems know no such wish. More files than are open at once, and all of them closed at the end."""
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "posix_fadvise", refuse)
+    monkeypatch.setattr(walk, "_AT_ONCE", 3)
+    for number in range(1, 9):
+        lay(tmp_path, f"{_HERE}/{number}-a.jsonl", job(number))
+    before = list(Path("/proc/self/fd").iterdir())
+    assert [found.job.job for found in read_site(tmp_path).jobs] == list("12345678")
+    assert list(Path("/proc/self/fd").iterdir()) == before
+
+
 # --- what must not be read --------------------------------------------------------------------------------------------
 
 
@@ -189,7 +206,7 @@ def test_files_and_folders_that_may_not_be_read_are_told(tmp_path: Path) -> None
     with as_user(BOB):
         history = read_site(tmp_path)
     assert [each.job.job for each in history.jobs] == ["2"]
-    assert [text.partition(" cannot")[0] for text in history.problems] == [f"{_HERE}/1-a.jsonl", "c2/2026-10"]
+    assert [text.partition(" cannot")[0] for text in history.problems] == ["c2/2026-10", f"{_HERE}/1-a.jsonl"]
 
 
 @as_root

@@ -63,6 +63,8 @@ _LEFT: Final = re.compile(
     r"all_?reduce|evaluation|exception|\w{3,40}Error)\b|\bon rank \d{1,6} only\b|\bexit(?:ed)? (?:code |status )?0\b",
     re.IGNORECASE,
 )
+_ROUTINE: Final = re.compile(r"(?i:\bloss.?scal)")
+"""All ranks skip a step together where half precision overflows."""
 _ENDED_ITSELF: Final = re.compile(
     r"\b(?:os\._|sys\.)exit\(|\bexit(?:s|ed)? without (?:calling )?\W?(?:MPI_)?[Ff]inali[sz]e|"
     r"\bdestroy_process_group\(\) [^\n]{0,20}\bonly\b"
@@ -213,6 +215,8 @@ def _words(lines: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def _meaning(text: str, *, is_other: bool, wait: int) -> str:
+    if _ROUTINE.search(text):
+        return ""
     if _DISAGREE.search(text):
         return "library_version_incompat" if "ersion" in text else "collective_mismatch"
     if _UNSET.search(text):

@@ -34,6 +34,7 @@ RULES: Final[tuple[Rule, ...]] = (
     noise.recovered,
     noise.survived,
     noise.warned,
+    noise.probed,
     noise.shell_went_on,
     noise.steps_came,
     noise.foreign_nodes,

@@ -39,15 +39,17 @@ _DONE: Final = re.compile(
     r"\bresults? (?:have been|has been|were|was|are) (?:saved|written|stored)\b|"
     r"^\W{0,6}(?:finished|completed|ended)(?: at| on)?\s{0,8}:\s{0,4}(?:[A-Za-z]{3},? )?.{0,12}\d\d:\d\d|"
     r"(?:^|\] {1,8})[A-Z]\w{2,20} complete\.?$|"
+    rf"^[^\w\n]{{3,40}}\b(?:normal )?end of (?:the )?{_WORK}[^\w\n]{{3,40}}$|"
     r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|finish|real)"
     r"\s{1,3}){1,3}time\b.{0,20}\d|\btime used: \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
+    r"^\W{0,4}(?:errors?|bugs?|failures?|failed)\s{2,40}0\W{0,4}$|\(failed: \d[\d.]{0,12}[;)]|"
     r"\b0 \+ 0 failed\b|floating[- ]point exceptions? (?:are signalling|trapping)|\breads? failed\b|"
     r"standard error|std_?err\w*|error_?file|\.err\b|"
-    r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability)s?\b|"
+    r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability|summary)s?\b|"
     r"\b(?:max(?:imum)?|mean|rms|rel(?:ative)?|abs(?:olute)?|l[12]|final|continuity|truncation|discreti[sz]ation|"
     r"energy|estimated|squared?|prediction|validation|fit|numerical|global|local)[ _-]errors?\b|"
     r"\b(?:errors?|err)\b ?[=:] ?[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\b",
@@ -79,7 +81,8 @@ _FOLLOWS: Final = re.compile(
     r"remote process exited|[Cc]losed by (?:remote )?peer|\bAborted\b"
 )
 _LAST_STEP: Final = re.compile(
-    r"^(?![^\n]*\b(?:epoch|valid|eval|test))[^\n]*?\b(?:steps?|iter(?:ation)?s?|updates?)\W{1,8}(\d{2,9}) ?(?:/|of) {0,8}\1\b",
+    r"^(?![^\n]*\b(?:epoch|valid|eval|test))[^\n]*?\b(?:steps?|iter(?:ation)?s?|updates?)\W{1,8}"
+    r"(\d{2,9}) ?(?:/|of) {0,8}\1\b",
     re.IGNORECASE,
 )
 """The last step of all: a loader's last batch has its epoch beside it."""

@@ -24,6 +24,7 @@ _EXPLAINS: Final = {
 """Which hints can be why a failure of this kind happened."""
 _SPIKES: Final = frozenset({"hint_spike_of_batch", "words_spike"})
 _NEAR_S: Final = 900.0
+_NEAR_LINES: Final = 40
 _SURE: Final = 0.86
 
 
@@ -49,4 +50,6 @@ def spike_is_enough(case: Case) -> None:
 def _precedes(one: Finding, failure: Finding) -> bool:
     if one.time is not None and failure.began is not None:
         return -_NEAR_S <= one.time - failure.began <= _NEAR_S / 10
-    return one.rank == failure.rank or one.order[0] == failure.order[0]
+    if one.order[0] == failure.order[0]:
+        return 0 < failure.order[1] - one.order[1] <= _NEAR_LINES
+    return one.rank == failure.rank

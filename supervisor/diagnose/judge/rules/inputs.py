@@ -103,6 +103,7 @@ _UNREAD: Final = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
+    r"^(?:Corrupt JPEG data: |Premature end of JPEG|\[\w{2,12} @ 0x)|^W (?:tensorflow|external|torch)/|"
     r"\b(?:WARN(?:ING)?|INFO|DEBUG|NOTE)\b|[Ww]arning|skipp|gnor|retry|continu|^\s{0,40}(?:at |in |#\d|File \")|"
     r"No such file|not found|(?:ould not|annot|nable to) (?:find|locate)\b|oes(?:n't| not) exist|"
     r"ermission denied|annot open|nable to open|checkpoint|ckpt|https?://",

@@ -12,7 +12,7 @@ from supervisor.model.verdict import Class
 
 _TOLD_S: Final = 1.0
 _CAUGHT: Final = re.compile(
-    r"\bcaught\b(?! (?:signal|collective|exception in))|\(caught|, skipp(?:ed|ing)\b|"
+    r"\bcaught\b(?! (?:signal|collective|exception in|error: [^\n]{0,40}\bsignal \d))|\(caught|, skipp(?:ed|ing)\b|"
     r"\bskipping (?:it|this|config|bad|broken|corrupt\w{0,4}|shard|sample|file|batch|record)\b|"
     r"\b(?:retry|attempt) (\d{1,3})(?:/| of )(?!\1\b)\d|: going to /\S{1,60} instead|"
     r"\btrying (?:batch|again|a smaller|with)|"
@@ -43,11 +43,14 @@ _START: Final = frozenset(
 """Causes that keep a program from starting."""
 _WARNED: Final = re.compile(r":\d{1,6}: \w{0,40}Warning: ")
 """Python's own form of a warning: the program goes on after it."""
+_OF_LIBRARY: Final = re.compile(r"(?:site|dist)-packages/|/(?:PIL|torch|torchvision|transformers)/")
+"""A library warns of what it meets every day; the program's own code of what it may fail of."""
 _OF_DEVICES: Final = ("cuda_", "gpu_", "driver_", "nvlink_", "device_")
 """Causes that a warning about a device may explain."""
 _SHELL: Final = re.compile(
+    r"^slurmstepd: error: Unable to create TMPDIR |"
     r"^(?:cp|mv|rm|ls|ln|cat|cd|mkdir|rmdir|chmod|chown|find|df|du|head|tail|touch|which|stat|source|readlink): |"
-    r"^(?:/bin/)?(?:ba|z|k)?sh: [^\n]{0,200}: No such file or directory$|^CondaError: Run 'conda init'"
+    r"^(?:/bin/)?(?:ba|z|k)?sh: [^\n]{0,200}: No such file or directory$"
 )
 _NEXT_COMMANDS: Final = 3
 """So many lines below show that it did not end there."""
@@ -108,7 +111,15 @@ def warned(case: Case) -> None:
     def is_over(one: Finding) -> bool:
         return not one.cause.startswith(_OF_DEVICES) or any(_is_below(each, one) for each in ended)
 
-    case.change([one for one in told if is_over(one)], role="context")
+    over = [one for one in told if is_over(one)]
+    case.change([one for one in over if _OF_LIBRARY.search(one.text)], role="context", cause="")
+    case.change(over, role="context")
+
+
+def probed(case: Case) -> None:
+    """A library tried whether it can link with another one, and told what the linker said: it goes on without it."""
+    tried = {(one.order[0], one.order[1] + below) for one in case.known("linker_probe") for below in range(3)}
+    case.change(lambda one: one.cause == "compile_failure" and one.order in tried, role="context", cause="")
 
 
 def shell_went_on(case: Case) -> None:
