@@ -12,7 +12,9 @@ _RETRIES = 2
 """On the cluster: real time, two cores and nine daemons."""
 _PROCESS_RETRIES = 1
 """Where real processes, sockets and brokers are started. A test of pure code is never tried again."""
-_PROCESSES = frozenset({"agent", "beat", "bus", "cli", "daemon", "examples", "keeper", "packaging", "slurm_runtime"})
+_PROCESSES = frozenset(
+    {"agent", "beat", "bus", "cli", "daemon", "examples", "keeper", "packaging", "runtime", "slurm_runtime"}
+)
 
 # Whoever starts the tests in the background (`&` in a script, nohup) lets them inherit these as ignored, and so would
 # every process that a test starts to signal it.

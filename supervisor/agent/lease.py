@@ -7,32 +7,17 @@ from pathlib import Path
 import msgspec
 
 from supervisor.model.agent_config import AgentConfig
-from supervisor.model.base import Fact
 from supervisor.model.ids import NodeName
+from supervisor.model.term import FILE, Term
 from supervisor.selftest.tier0 import accepts
 from supervisor.telemetry.aside import aside
-
-TERM_FILE = "term.json"
-
-
-class Term(Fact, frozen=True, kw_only=True):
-    """What stands in `term.json`, as far as an agent needs it."""
-
-    generation: int = 0
-    renewed_at: float = 0.0
-    batch_host: str = ""
-    slurmd_address: str = ""
-    voters: int = 0
-    """Nodes of the job besides the batch host: whose majority may take over."""
-    job_id: str = ""
-    restarts: int = 0
 
 
 class Lease:
     """Asks the shared filesystem and the batch host. A filesystem that hangs is asked by one thread only."""
 
     def __init__(self, config: AgentConfig, *, read: Callable[[Path], bytes] = Path.read_bytes) -> None:
-        self._path = Path(config.run_dir) / TERM_FILE if config.run_dir else None
+        self._path = Path(config.run_dir) / FILE if config.run_dir else None
         self._read = read
         self._is_reading = False
         self._job = (config.job_id, config.restarts)

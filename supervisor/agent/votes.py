@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from supervisor.agent.lease import Term
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.base import encode
 from supervisor.model.ids import NodeName
 from supervisor.model.takeover import Vote
+from supervisor.model.term import Term
 from supervisor.telemetry.aside import aside
 
 FOLDER: Final = "votes"

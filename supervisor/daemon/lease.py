@@ -14,25 +14,12 @@ from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.takeover import read_takeover
 from supervisor.ledger.whole_file import replace_file
 from supervisor.ledger.writer import Writer
-from supervisor.model.base import Fact, encode
-from supervisor.model.ids import JobId, NodeName
+from supervisor.model.base import encode
+from supervisor.model.ids import NodeName
+from supervisor.model.term import FILE, Term
 
-FILE = "term.json"
 RENEW_S = 5.0
 _ALIVE_S = 2.0
-
-
-class Term(Fact, frozen=True, kw_only=True):
-    """What agents read before they fence: who supervises, and since when he was not heard."""
-
-    generation: int
-    renewed_at: float
-    batch_host: NodeName
-    slurmd_address: str = ""
-    voters: int = 0
-    """Nodes that the job holds besides this one: of so many a majority may take over."""
-    job_id: JobId = JobId("")
-    restarts: int = 0
 
 
 class Lease:

@@ -33,12 +33,12 @@ from supervisor.ledger.orders import read_orders
 from supervisor.ledger.run_folder import read_run
 from supervisor.ledger.takeover import claim_takeover, note_takeover, read_takeover
 from supervisor.ledger.writer import Writer
+from supervisor.model import term
 from supervisor.model.takeover import Orphaned, Takeover
 from supervisor.slurm.client import Slurm
 
 LOG: Final = "takeover.log"
 """The launcher that would pass on what agents print has died with the batch host."""
-_TERM: Final = "term.json"
 _WRITTEN_S: Final = 5.0
 _CANCELS: Final = 5
 _CANCEL_PAUSE_S: Final = 2.0
@@ -56,12 +56,6 @@ class Outcome(IntEnum):
     """This job is not to be taken over by anybody."""
     LATER = 75
     """Nothing could be found out or done now; trying again makes sense."""
-
-
-class _Renewal(msgspec.Struct):
-    """What of `term.json` is compared."""
-
-    renewed_at: float = 0.0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -136,10 +130,10 @@ async def _settled(deputy: Deputy, told: Orphaned, wanted: Succession, before: T
 def _is_renewed(folder: Path, told: Orphaned) -> bool:
     """Whether somebody supervises this run after all. Raises `OSError` where nobody can say."""
     try:
-        term = msgspec.json.decode((folder / _TERM).read_bytes(), type=_Renewal)
+        found = msgspec.json.decode((folder / term.FILE).read_bytes(), type=term.Term)
     except msgspec.MsgspecError:
         return False
-    return term.renewed_at != told.renewed_at
+    return found.renewed_at != told.renewed_at
 
 
 def _decided(deputy: Deputy, told: Orphaned) -> Succession:

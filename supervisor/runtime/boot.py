@@ -126,9 +126,9 @@ def _members(content: bytes) -> "dict[str, tuple[bytes, int]]":
     whole = gzip.decompress(content) if content.startswith(_GZIP) else content  # with its checksum
     with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as tar:
         for member in tar:
-            file = tar.extractfile(member) if member.isfile() else None
-            if file is not None and not member.name.startswith("/") and ".." not in member.name.split("/"):
-                found[member.name] = (file.read(), int(member.mtime))
+            if member.isfile() and not member.name.startswith("/") and ".." not in member.name.split("/"):
+                begin = member.offset_data
+                found[member.name] = (whole[begin : begin + member.size], int(member.mtime))
     return found
 
 

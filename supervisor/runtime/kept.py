@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import os
 import platform
+import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +47,9 @@ def keep(base: Path, name: str) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
     try:
-        fresh.write_bytes(gzip.compress(tar_of(with_compiled(_sources())), compresslevel=1, mtime=0))
+        with tempfile.TemporaryDirectory() as scratch:
+            content = tar_of(with_compiled(_sources(), Path(scratch)))
+        fresh.write_bytes(gzip.compress(content, compresslevel=1, mtime=0))
         fresh.chmod(0o600)
         fresh.replace(path)
     except OSError:

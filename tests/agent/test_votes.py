@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from supervisor.agent.lease import Term
 from supervisor.agent.votes import Votes
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.ids import JobId, NodeName, RunId
+from supervisor.model.term import Term
 
-TERM = Term(generation=1, renewed_at=17.25, batch_host="n1", voters=2)
+TERM = Term(generation=1, renewed_at=17.25, batch_host=NodeName("n1"), voters=2)
 SECOND, THIRD = NodeName("n2"), NodeName("n3")
 
 
@@ -43,8 +43,8 @@ async def test_a_vote_is_withdrawn_once_somebody_is_heard(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "term",
     [
-        Term(generation=1, renewed_at=22.25, batch_host="n1"),
-        Term(generation=2, renewed_at=17.25, batch_host="n1"),
+        Term(generation=1, renewed_at=22.25, batch_host=NodeName("n1")),
+        Term(generation=2, renewed_at=17.25, batch_host=NodeName("n1")),
     ],
 )
 async def test_a_vote_about_another_renewal_counts_for_nothing(tmp_path: Path, term: Term) -> None:

@@ -7,15 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from supervisor.agent import lease as agents
-from supervisor.daemon import lease
-from supervisor.daemon.lease import Lease, Term, others_claim
+from supervisor.daemon.lease import Lease, others_claim
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.takeover import claim_takeover, note_takeover
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
 from supervisor.model.ids import JobId, NodeName
 from supervisor.model.takeover import Takeover
+from supervisor.model.term import Term
 
 HOST, OTHER = NodeName("n1"), NodeName("n2")
 AROUND = Surroundings(job_id=JobId("7"), raw_job_id=JobId("7"), nodes=(HOST, OTHER), here=HOST, restarts=1)
@@ -43,7 +42,7 @@ async def test_agents_read_what_the_supervisor_writes(tmp_path: Path, writer: Wr
     """Both sides name the fields alike; so many nodes besides this one have a vote."""
     made = await _renewed(tmp_path, writer)
     assert made.written_at == 60.0
-    read = msgspec.json.decode((tmp_path / "term.json").read_bytes(), type=agents.Term)
+    read = msgspec.json.decode((tmp_path / "term.json").read_bytes(), type=Term)
     assert (read.generation, read.renewed_at, read.batch_host, read.slurmd_address) == (2, 60.0, HOST, "10.0.0.1:6818")
     assert (read.voters, read.job_id, read.restarts) == (1, "7", 1)
 
@@ -91,8 +90,3 @@ async def test_a_folder_that_is_gone_costs_only_the_renewal(tmp_path: Path, writ
     (tmp_path / "folder").write_text("in its place")
     made = await _renewed(tmp_path / "folder", writer)
     assert (made.lost_to, made.written_at) == ("", 10.0)
-
-
-def test_the_files_are_the_same() -> None:
-    """The agents look where the supervisor writes."""
-    assert lease.FILE == agents.TERM_FILE

@@ -160,6 +160,14 @@ SMALL_MACHINES: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "system is too old (found version 11040).\n"
         },
     ),
+    "what a library tried to link with, and a failure": (
+        "python_exception",
+        {
+            "job.out": "/usr/bin/ld: cannot find -laio: No such file or directory\n"
+            "collect2: error: ld returned 1 exit status\n"
+            'Traceback (most recent call last):\n  File "/w/train.py", line 3, in main\nKeyError: \'lr\'\n'
+        },
+    ),
     "a bus error beside memory that processes share": (
         "shm_exhausted",
         {

@@ -1,6 +1,7 @@
 """A running job keeps the version that it was submitted with, whatever is installed meanwhile."""
 
 import gzip
+import importlib.util
 import json
 import os
 import subprocess
@@ -127,6 +128,14 @@ def test_what_cannot_be_kept_leaves_nothing_behind(run: Path, tmp_path: Path, mo
     with pytest.raises(OSError, match="No space"):
         kept.keep(base, kept.name())
     assert list(base.iterdir()) == []
+
+
+def test_what_was_never_compiled_is_compiled_once(run: Path) -> None:
+    """An installer that compiles nothing must not cost each start of a supervisor a second."""
+    members = boot._members(_copy(run).read_bytes())
+    compiled = f"supervisor/__pycache__/errors.{sys.implementation.cache_tag}.pyc"
+    assert members[compiled][0].startswith(importlib.util.MAGIC_NUMBER)
+    assert not list(run.parents[1].rglob("*.pyc"))
 
 
 def test_only_what_no_run_names_goes_and_never_at_once(run: Path) -> None:

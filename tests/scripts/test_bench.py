@@ -79,6 +79,7 @@ def test_without_names_all_is_measured() -> None:
         "agent",
         "steps",
         "recover",
+        "takeover",
     ]
 
 

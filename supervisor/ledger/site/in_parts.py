@@ -1,8 +1,9 @@
 """A large ledger read by several processes, each of which folds its share of the jobs into sums.
 
-Hundreds of megabytes of lines take seconds to decode, and a job costs more to hand over than to fold. Where lines of
-one job lie in the shares of two readers (another user has written of it, or a job after it told its last words) they
-leave that job to the one who asked, so that the result is that of one reader.
+Hundreds of megabytes of lines take seconds to decode, and a job costs more to hand over than to fold. A job is folded
+as soon as its record is complete. Where it turns out that there is more of it, in the same share or in that of another
+reader (another user has written of it, or a job after it told its last words), its reader begins anew and keeps it.
+What several readers have of one job they leave to the one who asked, so that the result is that of one reader.
 """
 
 import os
