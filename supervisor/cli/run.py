@@ -91,8 +91,8 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
         raise UsageError(why)
     if why := why_unsupervised(env):
         return _leave_alone(given, words, why, "WITHOUT supervision")
-    _arrive()
-    place = run_place(env, platform.node() or "localhost")
+    is_behind_hop = _arrive()
+    place = run_place(env, platform.node() or "localhost", is_behind_hop=is_behind_hop)
     if place.is_elsewhere and not given.dry_run:
         return _hop(place)
     if given.dry_run or not place.job_id:
@@ -102,12 +102,15 @@ def start(given: GlobalOptions, words: Sequence[str]) -> int:
         return _start_new(given, words, place, env) if earlier is None else _run_keeper(earlier, words, place)
 
 
-def _arrive() -> None:
-    """Behind a hop: what the step says of itself is forgotten."""
-    if (shell := run_hop.unpacked(os.environ)) is not None:
-        for name in set(os.environ) - set(shell):
-            del os.environ[name]
-        os.environ.update(shell)
+def _arrive() -> bool:
+    """Whether this is behind a hop: then what the step says of itself is forgotten."""
+    shell = run_hop.unpacked(os.environ)
+    if shell is None:
+        return False
+    for name in set(os.environ) - set(shell):
+        del os.environ[name]
+    os.environ.update(shell)
+    return True
 
 
 def _hop(place: RunPlace) -> int:
@@ -115,7 +118,10 @@ def _hop(place: RunPlace) -> int:
     if shutil.which("srun") is None:
         raise NoSlurm("srun is not on PATH: load Slurm's module, or say it on a node of the job")
     program = [sys.executable, "-I", "-m", "supervisor.cli.main"]
-    return _become(run_hop.hop(place, program, sys.argv[1:]), run_hop.packed(sbatch_environment(OWN_VARIABLES)))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    env = run_hop.packed(sbatch_environment(OWN_VARIABLES))
+    return run_output.run_hop(run_hop.hop(place, program, sys.argv[1:]), env)
 
 
 def _start_new(given: GlobalOptions, words: Sequence[str], place: RunPlace, env: Mapping[str, str]) -> int:
@@ -194,15 +200,16 @@ def _run_keeper(folder: Path, words: Sequence[str], place: RunPlace) -> int:
         return _become(argv)
     sys.stdout.flush()
     sys.stderr.flush()
-    return run_output.run_keeper(argv, sbatch_environment(OWN_VARIABLES), folder)
+    env = sbatch_environment(OWN_VARIABLES)
+    return run_output.run_keeper(argv, env, folder, is_behind_hop=place.is_behind_hop)
 
 
-def _become(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+def _become(argv: Sequence[str]) -> int:
     """Does not return where the program can be started."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES) if env is None else env)  # noqa: S606  # no shell is wanted
+        os.execvpe(argv[0], list(argv), sbatch_environment(OWN_VARIABLES))  # noqa: S606  # no shell is wanted
     except OSError as exc:
         code = _NOT_FOUND if isinstance(exc, FileNotFoundError) else _NOT_STARTED
         return _cannot_start(argv[0], exc.strerror or str(exc), code)

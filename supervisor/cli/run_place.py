@@ -19,9 +19,11 @@ class RunPlace:
     """Slurm has started this job again."""
     is_elsewhere: bool = False
     """This machine is none of the nodes."""
+    is_behind_hop: bool = False
+    """A `supervise run` on another machine has come here by a step."""
 
 
-def run_place(env: Mapping[str, str], hostname: str) -> RunPlace:
+def run_place(env: Mapping[str, str], hostname: str, *, is_behind_hop: bool = False) -> RunPlace:
     """What the environment tells; without a job this machine alone."""
     job = env.get("SLURM_JOB_ID", "")
     if not job:
@@ -34,6 +36,7 @@ def run_place(env: Mapping[str, str], hostname: str) -> RunPlace:
         nodes=nodes or (NodeName(hostname),),
         is_restarted=env.get("SLURM_RESTART_COUNT", "0") not in {"", "0"},
         is_elsewhere=bool(nodes) and here not in nodes,
+        is_behind_hop=is_behind_hop,
     )
 
 

@@ -116,6 +116,37 @@ def test_when_it_is_killed_the_keeper_is_told_to_end(tmp_path: Path) -> None:
         sleep(0.05)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_whatever_ends_a_hop_its_srun_passes_on(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM itself would make srun kill the step at once, and the ranks would be left behind."""
+    script = f"trap 'touch {tmp_path}/told; exit 9' USR2; echo ready; while :; do sleep 0.1; done"
+    program = (
+        "import os, sys; from supervisor.cli.run_output import run_hop; sys.exit(run_hop(sys.argv[1:], os.environ))"
+    )
+    argv = [sys.executable, "-c", program, "sh", "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(30) == (-number if number == signal.SIGKILL else 9)
+    end = monotonic() + 10
+    while not (tmp_path / "told").exists():
+        assert monotonic() < end
+        sleep(0.05)
+
+
+def test_behind_a_hop_that_signal_is_a_sigterm(tmp_path: Path) -> None:
+    """For the keeper alone: what else is in the step has had the signal itself."""
+    argv = _argv(tmp_path, "trap 'echo got; exit 9' TERM; echo ready; while :; do sleep 0.1; done")
+    argv[2] = argv[2].replace("Path(sys.argv[1])", "Path(sys.argv[1]), is_behind_hop=True")
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGUSR2)
+        assert process.stdout.readline() == b"got\n"
+        assert process.wait(30) == 9
+
+
 def test_what_is_left_behind_is_not_waited_for(tmp_path: Path) -> None:
     """A process in the background holds the pipe: the command has ended all the same."""
     began = monotonic()

@@ -17,7 +17,7 @@ from tests.e2e.user import User
 
 _IDLE_S = 120.0
 _WELL = ("idle", "mixed", "alloc", "comp")
-_SMALL_BYTES = 4_000_000
+_SMALL_BYTES = 12_000_000
 PREEMPTION = (
     "PreemptType=preempt/partition_prio",
     "PreemptMode=REQUEUE",

@@ -6,7 +6,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 from story.job import Job
@@ -22,13 +21,14 @@ _SUPERVISOR = "supervisor.daemon"
 _AGENT = "agent-"
 _PAUSES = (2.3, 0.9, 1.7, 0.4, 1.1)
 _LIES = ("slow", "half", "empty", "noise", "old")
-_QUIET_S, _AWAY_S = 5.0, 33.0
-"""The second is longer than a submission is tried for (`submit_deadline_s`)."""
+_QUIET_S, _AWAY_S = 5.0, 12.0
+_TRIED = {"SUPERVISE_SUBMIT_DEADLINE_S": "8"}
+"""So long a submission is tried for at a time: not as long as nobody answers."""
 _LIAR = """\
 #!/bin/sh
 real=/usr/bin/$(basename "$0")
 case "$(cat {folder}/lie 2>/dev/null) $*" in
-    *" update "*|*" requeue"*) exec "$real" "$@" ;;
+    *" update "*|*" requeue"*|*" hostnames"*) exec "$real" "$@" ;;
     slow*) sleep 2; exec "$real" "$@" ;;
     old*)
         kept={folder}/answers/$(basename "$0")-$(echo "$*" | cksum | cut -d" " -f1)
@@ -91,7 +91,7 @@ def test_a_killed_keeper_leaves_nothing_and_nobody_behind(alice: User) -> None:
 
 def test_a_controller_that_is_away_costs_no_more_than_its_absence(alice: User) -> None:
     """Silent in quiet, and while a rank crashes: seen, judged and launched again; the ranks start once it is back."""
-    job, _ = _with_spare(alice, steps=200)
+    job, _ = _with_spare(alice, steps=150)
     with _controller_away(alice):
         time.sleep(_QUIET_S)
         assert job.run.incidents() == []
@@ -100,19 +100,19 @@ def test_a_controller_that_is_away_costs_no_more_than_its_absence(alice: User) -
         time.sleep(_QUIET_S)
     assert job.wait_ended(180)["JobState"] == "COMPLETED"
     assert job.run.attempts == 2
-    assert alice.result() == {"step": 200, "sha256": reference(200), "attempt": 2}
+    assert alice.result() == {"step": 150, "sha256": reference(150), "attempt": 2}
 
 
 def test_a_controller_that_is_away_while_a_node_dies_gets_one_successor(alice: User) -> None:
     """Nobody can prove that nothing runs: another job goes on, submitted once Slurm can be asked again, only once."""
-    job, victim = _with_spare(alice, steps=200)
+    job, victim = _with_spare(alice, _TRIED, steps=120)
     with _controller_away(alice):
         alice.bed.kill_node(victim)
         wait_for(job.run.incidents, "the incident", 30)
         time.sleep(_AWAY_S)
     after = alice.adopts(job.wait_successor(120))
     assert after.wait_ended(180)["JobState"] == "COMPLETED"
-    assert alice.result() == {"step": 200, "sha256": reference(200), "attempt": 2}
+    assert alice.result() == {"step": 120, "sha256": reference(120), "attempt": 2}
     assert job.run.jobs() == [job.job_id, after.job_id]
 
 
@@ -130,7 +130,7 @@ def test_slurms_commands_may_lie(alice: User) -> None:
         (alice.folder / "lie").write_text(lie)
         alice.kills("train.py", "--out", number=signal.SIGSEGV)
         job.wait_attempt(attempt)
-        job.wait_step(job.wait_step(0) + 15)
+        job.wait_step(job.wait_step(0) + 8)
     alice.bed.kill_node(victim)
     assert job.wait_ended(240)["JobState"] == "COMPLETED"
     attempts = len(_LIES) + 2
@@ -166,26 +166,22 @@ def test_five_faults_in_a_minute(alice: User) -> None:
     assert alice.result() == {"step": 150, "sha256": reference(150), "attempt": 3}
 
 
-def test_a_run_folder_that_becomes_read_only_does_not_stop_the_training(alice: User, small_disk: Path) -> None:
-    """As filesystems do that have met an error: nothing can be kept any more, and the job ends as it would have.
-
-    A supervisor that dies then is followed by another one all the same.
-    """
-    trainer = ["--steps", "60", "--step-seconds", "0.1", "--out", "out"]
-    env = {"PYTHON": str(alice.python), "SUPERVISE_HOME": str(small_disk / "runs")}
-    job = alice.supervised("-N2", "train.sbatch", *trainer, env=env)
+def test_a_run_folder_that_cannot_be_written_any_more_holds_nobody_up(alice: User) -> None:
+    """A supervisor that dies then is followed by one that begins with what is there, and the job ends as ever."""
+    job = alice.trains(steps=100)
+    job.wait_attempt(1)
     job.wait_checkpoint()
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    runs = alice.folder / ".supervise"
+    subprocess.run(["chmod", "-R", "a-w", runs], check=True)
     try:
-        killed = alice.kills(_SUPERVISOR)
-        wait_for(lambda: set(alice.pids(_SUPERVISOR)) - set(killed), "another supervisor", 20)
-        (other,) = set(alice.pids(_SUPERVISOR)) - set(killed)
+        killed = set(alice.kills(_SUPERVISOR))
+        wait_for(lambda: set(alice.pids(_SUPERVISOR)) - killed, "another supervisor", 20)
         time.sleep(3)
-        assert other in alice.pids(_SUPERVISOR)
+        assert len(set(alice.pids(_SUPERVISOR)) - killed) == 1
         assert job.wait_ended()["JobState"] == "COMPLETED"
-        assert alice.result() == {"step": 60, "sha256": reference(60), "attempt": 1}
     finally:
-        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+        subprocess.run(["chmod", "-R", "u+w", runs], check=True)
+    assert alice.result() == {"step": 100, "sha256": reference(100), "attempt": 1}
 
 
 def _with_spare(alice: User, env: Mapping[str, str] | None = None, *, steps: int = STEPS) -> tuple[Job, str]:

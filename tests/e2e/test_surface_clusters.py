@@ -61,6 +61,20 @@ def test_a_command_in_an_allocation(alice: User) -> None:
     assert said.endswith("code 0\nthe shell goes on\n")
 
 
+@pytest.mark.parametrize("signal_name", ["TERM", "KILL"])
+def test_a_command_that_is_ended_in_an_allocation_leaves_no_rank(alice: User, signal_name: str) -> None:
+    """From the login node: the ranks are in another step than the command, and end with it all the same."""
+    program = alice.python.with_name("supervise")
+    steps = "squeue --me -s -h -o %j"
+    line = (
+        f"{program} -q run -- srun sleep 400 & p=$!; until {steps} | grep -q sleep; do sleep 0.5; done; sleep 1;"
+        f"kill -{signal_name} $p; wait $p;"
+        f"for i in $(seq 40); do {steps} | grep -q sleep || exit 0; sleep 0.5; done; exit 1"
+    )
+    done = alice.bed.run(["salloc", "-N2", "-n2", "sh", "-c", line], cwd=alice.folder, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_an_allocation_is_told_of(alice: User) -> None:
     """What the command prints goes through srun to a pipe, and is the verdict's evidence all the same."""
     _allocated(alice, command="srun sh -c 'echo torch.OutOfMemoryError: CUDA out of memory. >&2; exit 1'")

@@ -1,8 +1,9 @@
 """Jobs whose record is complete go on at once; the others wait until everything is read. Pure.
 
-To keep a million interruptions until all of them are known takes a gigabyte. A record is likely to be all there is of its
-job where its last interruption is closed: last words in the file of a later job are on one that was left open. Where a further record turns up all the same, the job has gone on too early, and whoever
-asked must read again with that job apart.
+To keep a million interruptions until all of them are known takes a gigabyte. A record is likely to be all there is of
+its job where its last interruption is closed: last words in the file of a later job are on one that was left open.
+Where a further record turns up all the same, the job has gone on too early, and whoever asked must read again with that
+job apart.
 """
 
 from collections.abc import Collection
