@@ -103,7 +103,8 @@ def test_an_error_that_is_measured_ends_nothing(line: str, tmp_path: Path) -> No
         "Finished : Sun Mar  1 10:11:12 CET 2026",
         "[2026-03-01 10:11:12] tileqc   [INFO   ]  TileQC complete",
         "DRIFT_CHECK_DONE",
-        "========   End of simulation   ========\nSolver time: 81.2 s (Failed: 12.5; 1.6%)\nError summary:\nErrors      0",
+        "========   End of simulation   ========\nSolver time: 81.2 s (Failed: 12.5; 1.6%)\n"
+        "Error summary:\nErrors      0",
     ],
 )
 def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
