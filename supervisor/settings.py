@@ -55,6 +55,17 @@ class Settings(Fact, frozen=True, kw_only=True):
     Less where ranks beat, one of them has died and the others are in the midst of steps: three times their usual step,
     at least one second.
     """
+    hang_s: float = 10.0
+    """Ranks that beat, all live and are in the midst of steps stand still this long, and for five usual steps: a hang.
+
+    Never sooner than twice their longest pause so far. 0: hangs are not looked for. Ranks that have told of no save or
+    evaluation yet have ten minutes; a save, an evaluation or the loading of data has five, or five times the longest.
+    """
+    first_step_s: float = 1800.0
+    """What no rank has done before in this attempt may take so long: its start, its first steps, save and evaluation.
+
+    So may what follows when a rank has ended, and a standstill at the step at which a hang was noticed before.
+    """
     check_deadline_s: float = 10.0
     """Tier 0 on all nodes."""
     agents_deadline_s: float = 20.0

@@ -17,6 +17,8 @@ from supervisor.model.wire import RankBeat
 _NAME: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
 _OURS: Final = re.compile(r"\.?\d{1,9}-\d{1,9}(\.[0-9a-f]{8})?")
 """A page, or one that was being made."""
+_STANDS_S: Final = 2.0
+"""Whose count has not changed for so long is asked for its process's state."""
 _PHASE_NAMES: Final = {code: name for name, code in layout.PHASES.items()}
 
 
@@ -36,6 +38,8 @@ class Record:
     comm_s: float | None
     has_ended: bool
     """It said that it comes to its end."""
+    tells: bool
+    """It has told of a save, an evaluation or a pause."""
 
 
 class Page:
@@ -75,6 +79,7 @@ class Page:
             compute_s=_number(compute_s),
             comm_s=_number(comm_s),
             has_ended=bool(first[layout.ENDED_AT]),
+            tells=bool(first[layout.TELLS_AT]),
         )
 
     def is_gone(self) -> bool:
@@ -186,6 +191,8 @@ class Pages:
             compute_s=record.compute_s,
             comm_s=record.comm_s,
             has_ended=record.has_ended,
+            tells=record.tells,
+            state=_state(record) if now - seen.changed_at >= _STANDS_S else "",
         )
 
 
@@ -211,6 +218,15 @@ def _is_alive(record: Record) -> bool:
     if not record.is_own_namespace or not record.started:
         return True
     return layout.started_at(record.pid) == record.started
+
+
+def _state(record: Record) -> str:
+    """Of the owner, as the kernel has it; empty where it cannot be told."""
+    if not record.is_own_namespace:
+        return ""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{record.pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
+    return ""
 
 
 def _number(value: float) -> float | None:

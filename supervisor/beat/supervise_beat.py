@@ -47,6 +47,8 @@ MISUSED_AT = 40
 """Arguments that could not be used, one byte that stops at 255."""
 ENDED_AT = 41
 """1 once the owner comes to its end, with no exception that nobody caught: neither killed nor crashed."""
+TELLS_AT = 42
+"""1 once a beat was of a phase behind `step`: this program tells of its saves, evaluations or pauses."""
 RECORD_AT = 64
 RECORD = struct.Struct("QqdQQ")
 """count, step, loss, phase, count again: unequal counts = torn. It lies within one cache line.
@@ -60,6 +62,7 @@ TIMES = struct.Struct("Qdd")
 """The count they belong to, compute_s, comm_s of the last beat that named one."""
 PHASES = {"setup": 0, "data": 1, "step": 2, "checkpoint": 3, "eval": 4, "idle": 5}
 
+_STEP = PHASES["step"]
 _NAN = math.nan
 _store = RECORD.pack_into
 _next_count = itertools.count(1).__next__
@@ -89,8 +92,11 @@ def beat(
             loss = _NAN
         elif loss.__class__ is not float:
             loss = _number(page, loss)
+        code = PHASES[phase]
         count = _next_count()
-        _store(page, RECORD_AT, count, step, loss, PHASES[phase], count)
+        _store(page, RECORD_AT, count, step, loss, code, count)
+        if code > _STEP:
+            page[TELLS_AT] = 1
         if compute_s is not None or comm_s is not None:
             _store_times(page, count, compute_s, comm_s)
     except Exception:  # noqa: BLE001 - whatever a caller hands over, its training goes on
@@ -238,7 +244,7 @@ def _own(page: mmap.mmap, rank: int) -> bool:
     if (pid, started) != mine:
         RECORD.pack_into(page, RECORD_AT, 0, NO_STEP, _NAN, PHASES["setup"], 0)
         TIMES.pack_into(page, TIMES_AT, 0, _NAN, _NAN)
-        page[ENDED_AT] = 0
+        page[ENDED_AT] = page[TELLS_AT] = 0
         OWNER.pack_into(page, OWNER_AT, mine[0], rank, mine[1], pid_namespace())
     _await_end()
     return True

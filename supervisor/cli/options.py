@@ -31,6 +31,8 @@ SETTINGS: Final = (
     ("node_silence_s", "S", "a node silent this long is probed; default 2.2"),
     ("lease_s", "S", "nobody heard this long: agents stop their ranks; default 30"),
     ("stall_s", "S", "how long at most the others must stand still after a rank has failed; default 5"),
+    ("hang_s", "S", "ranks that beat and live stand still so long in a step: a hang; 0: not looked for; default 10"),
+    ("first_step_s", "S", "for a first step, save or evaluation, before it counts as a hang; default 1800"),
     ("check_deadline_s", "S", "for the check of all nodes before a launch; default 10"),
     ("agents_deadline_s", "S", "for the agents' first report; default 20"),
     ("collect_deadline_s", "S", "for the evidence of one incident; default 3"),

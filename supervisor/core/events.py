@@ -1,7 +1,4 @@
-"""What can happen to a run. Recorded in `events.jsonl` in this shape and replayed from it.
-
-`at` is seconds since the epoch by the supervisor's steady clock (never steps back within one process).
-"""
+"""What can happen to a run, as `events.jsonl` records it for a replay. `at`: epoch seconds by a clock without steps."""
 
 from typing import Literal
 
@@ -159,6 +156,14 @@ class Stalled(Fact, frozen=True, kw_only=True, tag="stalled"):
     silent_s: float
 
 
+class Hung(Fact, frozen=True, kw_only=True, tag="hung"):
+    """No rank of the attempt has moved for `silent_s`, which is too long for what they were at; all of them live."""
+
+    at: float
+    attempt: AttemptNo
+    silent_s: float
+
+
 class RankFailed(Fact, frozen=True, kw_only=True, tag="rank_failed"):
     """srun or slurmstepd said in the job's output how a task ended, or an agent saw a rank's process vanish."""
 
@@ -279,6 +284,7 @@ Event = (
     | Progressed
     | Saved
     | Stalled
+    | Hung
     | RankFailed
     | LineSeen
     | SlurmReported

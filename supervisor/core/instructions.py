@@ -63,6 +63,8 @@ class Collect(Fact, frozen=True, kw_only=True, tag="collect"):
     code: int | None = None
     signal: int | None = None
     """How the script ended, where it has."""
+    hung_s: float | None = None
+    """For how long no rank had moved, where nothing but that has broken the attempt."""
 
 
 class StopAttempt(Fact, frozen=True, kw_only=True, tag="stop_attempt"):

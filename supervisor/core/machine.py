@@ -32,6 +32,7 @@ from supervisor.core.events import (
     CheckpointChosen,
     Diagnosed,
     Event,
+    Hung,
     KeeperReported,
     LineSeen,
     NodeProbed,
@@ -144,7 +145,7 @@ def _handle(turn: Turn, event: Event) -> None:
             _of_nodes(turn, event)
         case AttemptStarted() | AttemptEnded():
             _of_attempt(turn, event)
-        case RanksSeen() | Progressed() | Saved() | Stalled() | RankFailed() | LineSeen():
+        case RanksSeen() | Progressed() | Saved() | Stalled() | Hung() | RankFailed() | LineSeen():
             _of_attempt(turn, event)
         case SupervisorStarted():
             takeover.began(turn, event)
@@ -186,7 +187,7 @@ def _of_nodes(turn: Turn, event: AgentUp | AgentSilent | NodeProbed | SlurmRepor
 
 def _of_attempt(
     turn: Turn,
-    event: AttemptStarted | AttemptEnded | RanksSeen | Progressed | Saved | Stalled | RankFailed | LineSeen,
+    event: AttemptStarted | AttemptEnded | RanksSeen | Progressed | Saved | Stalled | Hung | RankFailed | LineSeen,
 ) -> None:
     if isinstance(event, AttemptStarted):
         launch.started(turn, event)

@@ -57,9 +57,10 @@ def _act(turn: Turn) -> Answer:
     """What was only recorded of the present attempt counts from now on: it may hang, and nobody tells that twice."""
     attempt = turn.attempt
     turn.change_attempt(is_observed=False)
-    if attempt.is_observed and attempt.failed_at is not None:
-        recover.interrupted(turn, evidence_at=attempt.failed_at, lost=watch.lost_of_attempt(turn))
-        return Answer(text="mode act: the present attempt has failed already, which is acted upon now")
+    broken_at = attempt.hung_at if attempt.failed_at is None else attempt.failed_at
+    if attempt.is_observed and broken_at is not None:
+        recover.interrupted(turn, evidence_at=broken_at, lost=watch.lost_of_attempt(turn))
+        return Answer(text="mode act: the present attempt has failed or hangs already, which is acted upon now")
     return Answer(text="mode act: the next interruption is acted upon")
 
 

@@ -12,7 +12,7 @@ from supervisor.core.policy import decide
 from supervisor.core.remember import remember
 from supervisor.core.state import Exit, Stage
 from supervisor.core.turn import Turn
-from supervisor.core.wording import completed, decision, ended_by, silence, verdict_name
+from supervisor.core.wording import completed, decision, ended_by, silence, standstill, verdict_name
 from supervisor.model.ids import NodeName
 from supervisor.model.verdict import Class, Retry, Verdict
 
@@ -30,6 +30,8 @@ def interrupted(turn: Turn, *, evidence_at: float, lost: tuple[NodeName, ...] = 
         seen = turn.state.trouble
         told = [silence(node, silent_s=turn.at - seen[node].since, probe=seen[node].text) for node in lost]
         turn.say("; ".join(told))
+    elif attempt.exit is None and attempt.hung_at is not None:
+        turn.say(standstill(turn.at - attempt.hung_at))
     elif attempt.exit is not None:
         turn.say(f"attempt {attempt.number} ended with {ended_by(attempt.exit.code, attempt.exit.signal)}")
 
@@ -163,8 +165,14 @@ def _ask(turn: Turn) -> None:
             lost_nodes=tuple(dict.fromkeys([*turn.incident.lost, *watch.suspected(turn)])),
             code=status.code,
             signal=status.signal,
+            hung_s=_hung_s(turn),
         ),
     )
+
+
+def _hung_s(turn: Turn) -> float | None:
+    attempt = turn.attempt
+    return None if attempt.hung_at is None or attempt.exit is not None else turn.at - attempt.hung_at
 
 
 def _act(turn: Turn) -> None:

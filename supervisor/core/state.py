@@ -70,6 +70,8 @@ class Attempt(Fact, frozen=True, kw_only=True):
     """When the first of its ranks failed."""
     failed_code: int | None = None
     """How that rank ended, as srun would pass it on: its code, or 128 and the signal."""
+    hung_at: float | None = None
+    """Since when none of its ranks has moved, though all live."""
     is_observed: bool = False
     """Its fault is recorded already, and nothing is done about it (observe mode)."""
     ranks_at: float | None = None

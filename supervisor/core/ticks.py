@@ -4,7 +4,7 @@ import msgspec
 
 from supervisor.core import handover, incident, launch, leaving, limit, planned, recover, watch
 from supervisor.core.cause import RUNNING_STATES, is_preempted
-from supervisor.core.events import LineSeen, Progressed, RankFailed, RanksSeen, Saved, SlurmReported, Stalled
+from supervisor.core.events import Hung, LineSeen, Progressed, RankFailed, RanksSeen, Saved, SlurmReported, Stalled
 from supervisor.core.state import Stage
 from supervisor.core.turn import Turn
 from supervisor.core.wording import silence
@@ -30,7 +30,7 @@ def tick(turn: Turn) -> None:
         _no_ranks(turn)
 
 
-def seen(turn: Turn, event: RanksSeen | Progressed | Saved | Stalled | RankFailed | LineSeen) -> None:
+def seen(turn: Turn, event: RanksSeen | Progressed | Saved | Stalled | Hung | RankFailed | LineSeen) -> None:
     """Something of the present attempt was seen."""
     match event:
         case RanksSeen():
@@ -43,6 +43,8 @@ def seen(turn: Turn, event: RanksSeen | Progressed | Saved | Stalled | RankFaile
             _rank_failed(turn, event)
         case Stalled():
             _stalled(turn, event.silent_s)
+        case Hung():
+            _hung(turn, event.silent_s)
         case LineSeen() if _JOB_LINE in event.text:
             lines = (*turn.attempt.ending_lines, event.signature)
             turn.change_attempt(ending_lines=tuple(dict.fromkeys(lines)))
@@ -122,7 +124,9 @@ def _ranks_seen(turn: Turn) -> None:
 
 
 def _progressed(turn: Turn, step: int) -> None:
-    # Whoever moves after a rank's failure has not been broken by it.
+    # Whoever moves after a rank's failure has not been broken by it, nor by a standstill that was only recorded.
+    if turn.attempt.hung_at is not None:
+        turn.change_attempt(hung_at=None, is_observed=False)
     turn.change_attempt(step=step, ranks_at=turn.attempt.ranks_at or turn.at, failed_at=None)
     furthest = turn.state.behind.furthest_step
     if furthest is None or step > furthest:
@@ -149,6 +153,17 @@ def _stalled(turn: Turn, silent_s: float) -> None:
     if turn.attempt.failed_at is None:
         turn.change_attempt(failed_at=turn.at - silent_s)
     _broken(turn)
+
+
+def _hung(turn: Turn, silent_s: float) -> None:
+    attempt, state = turn.attempt, turn.state
+    if attempt.failed_at is not None and turn.settings.on_rank_exit == "never":
+        return
+    is_asked_to_stop = state.halt is not None or (state.saving is not None and state.saving.asked_at is not None)
+    if state.stage is not Stage.RUNNING or attempt.is_observed or is_asked_to_stop:
+        return
+    turn.change_attempt(hung_at=turn.at - silent_s)
+    recover.interrupted(turn, evidence_at=turn.at - silent_s, lost=watch.lost_of_attempt(turn))
 
 
 def _broken(turn: Turn) -> None:

@@ -27,6 +27,11 @@ def silence(node: NodeName, *, silent_s: float, probe: str) -> str:
     return f"{node} does not answer (silent {max(0.0, silent_s):.1f} s{', ' + probe if probe else ''})"
 
 
+def standstill(silent_s: float) -> str:
+    """`no rank has moved for 9 s, though all live`."""
+    return f"no rank has moved for {silent_s:.0f} s, though all live"
+
+
 def planned_action(
     action: str, *, nodes: Sequence[NodeName] = (), drop: Sequence[NodeName] = (), wait_s: float = 0.0
 ) -> str:

@@ -15,10 +15,12 @@ import structlog
 from supervisor.beat.install import install_beat
 from supervisor.bus.opening import BusPlace, OpenHub, local_folder, open_hub
 from supervisor.core.events import Event
+from supervisor.core.hang import Limits
 from supervisor.daemon import agent_log
 from supervisor.daemon.agent_launch import AgentFiles, agent_command, agent_environment
 from supervisor.daemon.agent_steps import AgentSteps
 from supervisor.daemon.clock import Clock
+from supervisor.daemon.hangs import Hangs
 from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.output import Output
@@ -103,7 +105,11 @@ async def open_parts(stack: AsyncExitStack, basics: Basics) -> Parts:
     (host, port), config, prospects = await _ask_slurm(slurm, basics.around)
     bus = await stack.enter_async_context(open_hub(_place(basics, host, config)))
     address = f"{host}:{port}" if port else ""
-    roster = Roster(silence_s=basics.settings.node_silence_s, expected_s=basics.settings.agents_deadline_s)
+    roster = Roster(
+        silence_s=basics.settings.node_silence_s,
+        expected_s=basics.settings.agents_deadline_s,
+        hangs=Hangs(Limits(hang_s=basics.settings.hang_s, first_step_s=basics.settings.first_step_s)),
+    )
     roster.expect(basics.around.nodes, basics.clock())
     folders = await _folders(basics.run, basics.settings)
     signatures = await known_signatures(_FIRST_ASK_S)

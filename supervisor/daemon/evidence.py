@@ -67,6 +67,7 @@ def _facts(order: Collect, said: SlurmReported | None, now: float) -> Facts:
         job_state=job.state if job and job.state not in _LIVING else "",
         job_reason=job.reason if job and job.reason != "None" else "",
         preempt_time=job.preempt_time if job else None,
+        hung_s=order.hung_s,
         collected_at=now,
     )
 

@@ -8,6 +8,7 @@ import msgspec
 from supervisor.bus.protocol import NO_ATTEMPT
 from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RankFailed, RanksSeen, Saved, Stalled
 from supervisor.daemon import saves
+from supervisor.daemon.hangs import Hangs
 from supervisor.daemon.heard import Heard
 from supervisor.daemon.stall import Failure, Seen, Stall, intervals_with, is_refuted
 from supervisor.model.ids import AttemptNo, NodeName, Rank
@@ -30,6 +31,7 @@ class Roster:
     silence_s: float
     expected_s: float
     """How long a node may take to report for the first time."""
+    hangs: Hangs = field(default_factory=Hangs)
     attempt: AttemptNo = NO_ATTEMPT
     _nodes: dict[NodeName, Heard] = field(default_factory=dict)
     _ranks: dict[Rank, Seen] = field(default_factory=dict)
@@ -137,7 +139,8 @@ class Roster:
             # It is we who slept: what was said meanwhile is still to be read, and nobody was silent for that.
             self._awake_since = now
         self._looked_at = now
-        return self._silent(now) + self._counted(now) + self._stalled(now, stall_s)
+        hung = self.hangs.look(self._ranks, attempt=self.attempt, awake_since=self._awake_since, now=now)
+        return self._silent(now) + self._counted(now) + self._stalled(now, stall_s) + hung
 
     def heard(self, name: NodeName) -> float | None:
         """When the node was heard last."""

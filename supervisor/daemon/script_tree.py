@@ -8,7 +8,9 @@ import psutil
 
 from supervisor.daemon.until import until
 
-_LAUNCHERS = frozenset({"srun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun"})
+_LAUNCHERS = frozenset(
+    {"srun", "mpirun", "mpirun.openmpi", "mpiexec", "mpiexec.openmpi", "mpiexec.hydra", "orterun", "prterun"}
+)
 """Launchers stay awake: they must see their tasks end, or Slurm keeps their step's resources."""
 
 

@@ -25,6 +25,8 @@ class Facts(Fact, frozen=True, kw_only=True):
     preempt_time: float | None = None
     is_cancelled: bool = False
     """Somebody cancelled the job: that is known, not guessed."""
+    hung_s: float | None = None
+    """For how long no rank had moved though all lived, where that alone has interrupted the run."""
     collected_at: float | None = None
     """When the evidence was gathered (epoch seconds): tells the year, and the day, of lines that do not."""
 

@@ -56,6 +56,10 @@ class RankBeat(Fact, frozen=True, kw_only=True):
     comm_s: float | None = None
     has_ended: bool = False
     """The process said that it comes to its end: one that is gone without has been killed, or has crashed."""
+    tells: bool = False
+    """It has told of a save, an evaluation or a pause since it started."""
+    state: str = ""
+    """Of the process, as the kernel has it (`S`, `D`, `T`, ...), once it stands still; empty: not known."""
 
 
 class Beats(Fact, frozen=True, kw_only=True, tag="beats"):

@@ -8,6 +8,7 @@ on the node, and runs from that. Where no folder on the node will do, or the tar
 runs instead.
 """
 
+import atexit
 import contextlib
 import gzip
 import hashlib
@@ -44,10 +45,8 @@ def main(arguments: list[str]) -> None:
         _run_installed(module, rest)
     sys.path.insert(0, str(root))
     sys.argv = [module, *rest]
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    finally:
-        _remove(root)
+    atexit.register(_remove, root)  # not before a traceback is printed, whose lines are read from there
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def unpack(content: bytes, environment: "os._Environ[str] | dict[str, str]", source: Path) -> "Path | None":

@@ -33,9 +33,9 @@ _ADMIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "policy": ((),),
 }
 """What an administrator types."""
-_OF_A_RUN = {"why", "status", "replay", "feedback", "halt", "resume", "mode", "exclude", "unexclude"}
+_OF_A_RUN = {"why", "status", "replay", "feedback", "halt", "resume", "mode", "exclude", "unexclude", "drill"}
 """Their answers are held to the contract by their own tests, which have a run."""
-_WITHOUT = {"sbatch", "run", "hook", "diagnose"}
+_WITHOUT = {"sbatch", "run", "once", "hook", "diagnose"}
 """Answer in words of their own (docs/contracts.md, AGENTS.md)."""
 
 

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from supervisor.core.events import RankFailed, Saved, SlurmReported, Stalled, Stopped
+from supervisor.core.events import Hung, RankFailed, Saved, SlurmReported, Stalled, Stopped
 from supervisor.core.instructions import CancelJob, Finish, Instruction, Submit
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Snapshot
@@ -32,6 +32,11 @@ def _rank_fails(world: World) -> None:
     if world.live:
         world.send(RankFailed(at=world.at, attempt=AttemptNo(world.live), code=1))
         world.send(Stalled(at=world.at, attempt=AttemptNo(world.live), silent_s=6.0))
+
+
+def _hang(world: World) -> None:
+    if world.live:
+        world.send(Hung(at=world.at, attempt=AttemptNo(world.live), silent_s=9.0))
 
 
 def _move(world: World, step: int) -> None:
@@ -125,6 +130,7 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "answer everything": World.settle,
     "lose an answer": _lose_answer,
     "rank fails": _rank_fails,
+    "all ranks hang": _hang,
     "cancel": _cancel,
     "time limit": _time_limit,
     "time limit is near": _limit_is_near,

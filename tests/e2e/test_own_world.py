@@ -21,7 +21,7 @@ _SUPERVISOR = "supervisor.daemon"
 _AGENT = "agent-"
 _PAUSES = (2.3, 0.9, 1.7, 0.4, 1.1)
 _LIES = ("slow", "half", "empty", "noise", "old")
-_QUIET_S, _AWAY_S = 5.0, 12.0
+_QUIET_S, _AWAY_S = 5.0, 25.0
 _TRIED = {"SUPERVISE_SUBMIT_DEADLINE_S": "8"}
 """So long a submission is tried for at a time: not as long as nobody answers."""
 _LIAR = """\

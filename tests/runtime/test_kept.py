@@ -71,6 +71,17 @@ def test_an_upgrade_does_not_reach_the_run(run: Path, installed: Path, tmp_path:
     assert list((tmp_path / "node").iterdir()) == []
 
 
+def test_a_crash_is_told_with_its_lines(run: Path, installed: Path, tmp_path: Path) -> None:
+    """They are read from what was unpacked, which goes afterwards."""
+    (tmp_path / "old/supervisor/tell.py").write_text("raise ValueError('this line')\n")
+    (run / "run.json").write_text(json.dumps({"runtime": kept.name()}))
+    kept.keep(run.parent, kept.name())
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        _boot(installed, run, tmp_path / "node")
+    assert "raise ValueError('this line')" in ended.value.stderr
+    assert list((tmp_path / "node").iterdir()) == []
+
+
 @pytest.mark.parametrize("damage", ["gone", "torn", "changed", "open", "other python"])
 def test_a_version_that_cannot_be_used_is_told_once(run: Path, installed: Path, tmp_path: Path, damage: str) -> None:
     """The installed one goes on, in one line why."""

@@ -40,7 +40,6 @@ class Neighbours:
     """From the fault to ranks that run again, seconds; None: not measured."""
 
     requeue_node: float
-    requeue_batch_host: float
     torchrun_node: float | None
     torchrun_rank: float | None
 
@@ -61,8 +60,7 @@ def measured(place: Place) -> Neighbours:
     if not has_torch:
         print("recover: no PyTorch here, torchrun is not measured", file=sys.stderr)
     return Neighbours(
-        requeue_node=_requeue_s(place, "requeued", _not_batch_host),
-        requeue_batch_host=_requeue_s(place, "requeued-batch", Job.batch_host),
+        requeue_node=_requeue_s(place),
         torchrun_node=_torchrun_s(place, "torchrun-node", _kill_node) if has_torch else None,
         torchrun_rank=_torchrun_s(place, "torchrun-rank", _kill_rank) if has_torch else None,
     )
@@ -72,11 +70,11 @@ def _not_batch_host(job: Job) -> str:
     return next(node for node in reversed(job.nodes()) if node != job.batch_host())
 
 
-def _requeue_s(place: Place, name: str, choose: Callable[[Job], str]) -> float:
+def _requeue_s(place: Place) -> float:
     """Slurm alone restarts the job once it has noticed that a node is gone."""
-    job = place.plain(place.folder(name), "-N3", "--requeue", "--open-mode=append", *_STEPS)
+    job = place.plain(place.folder("requeued"), "-N3", "--requeue", "--open-mode=append", *_STEPS)
     job.wait_checkpoint()
-    victim = choose(job)
+    victim = _not_batch_host(job)
     at = time.time()
     place.bed.kill_node(victim)
     job.wait_output("^resumed from ", _PLAIN_S)

@@ -73,39 +73,33 @@ def measures(place: Place, *, with_plain: bool) -> Iterator[Measure]:
 
 
 def _into_another_job(place: Place, others: Neighbours | None) -> Iterator[Measure]:
-    """Without a spare, and without the node that the script runs on, the run goes on in another job."""
-    for what, choose, limit in (("node killed, no spare", _last, None), ("batch host killed", Job.batch_host, 75)):
-        found = [_resubmitted(place, f"{what.split()[0]}-again{number}", choose) for number in range(_TIMES)]
-        yield Measure(
-            measure=f"{what}: all, to ranks of the next job",
-            value=median(found),
-            unit="s",
-            limit=limit,
-            beside={"longest, s": max(found), **_beside(others, "batch host" if limit else "node")},
-        )
+    """Without a spare the run goes on in another job."""
+    found = [_resubmitted(place, f"again{number}") for number in range(_TIMES)]
+    yield Measure(
+        measure="node killed, no spare: all, to ranks of the next job",
+        value=median(found),
+        unit="s",
+        beside={"longest, s": max(found), **_beside(others, "node")},
+    )
 
 
 def _beside(others: Neighbours | None, what: str) -> dict[str, float | str]:
     """What the same fault costs without us."""
     if others is None:
         return {} if what == "rank" else {"plain requeue, s (cited)": _PLAIN_REQUEUE_S}
-    match what:
-        case "rank":
-            return others.beside(others.torchrun_rank)
-        case "node":
-            return others.beside(others.torchrun_node, others.requeue_node)
-        case _:
-            return others.beside(None, others.requeue_batch_host)
+    if what == "rank":
+        return others.beside(others.torchrun_rank)
+    return others.beside(others.torchrun_node, others.requeue_node)
 
 
 def _last(job: Job) -> str:
     return next(node for node in reversed(job.attempt_nodes()) if node != job.batch_host())
 
 
-def _resubmitted(place: Place, name: str, choose: Callable[[Job], str]) -> float:
+def _resubmitted(place: Place, name: str) -> float:
     """From the fault to ranks of the job that goes on."""
     job = _training(place, name, "-N3")
-    victim = choose(job)
+    victim = _last(job)
     at = time.time()
     place.bed.kill_node(victim)
     successor = job.wait_successor(_SUCCESSOR_S)

@@ -16,10 +16,11 @@ from supervisor.model.ids import NodeName, Rank
 SOURCE: Final = "beats.json"
 GONE: Final = "beat_rank_gone"
 FIRST: Final = "beat_stopped_first"
+STOPPED: Final = "beat_stopped_rank"
 LATE: Final = "beat_late_rank"
 BUSY: Final = "beat_busy_rank"
 STILL: Final = "beat_all_still"
-NAMING: Final = (GONE, FIRST, LATE, BUSY)
+NAMING: Final = (GONE, FIRST, STOPPED, LATE, BUSY)
 """Findings that name a rank the others wait for, the surest first."""
 _WAITED_FOR: Final[dict[str, Mark]] = {"checkpoint": "saving", "eval": "evaluating", "data": "loading"}
 """Phases in which a rank does something that others may wait for, and what the rules call it."""
@@ -30,6 +31,7 @@ _STANDS_S: Final = 2.0
 """Beats travel once a second: who moved less long ago than this may be under way."""
 _STILL_S: Final = 3600.0
 """Nobody works so long without a step."""
+_STATES: Final = {"T": "is stopped (SIGSTOP)", "D": "waits in the kernel and cannot be interrupted"}
 _RANKS: Final = 16
 _MOST: Final = 10**12
 """Seconds, and numbers of steps: no job is so old."""
@@ -48,6 +50,8 @@ class Beat:
     is_alive: bool
     has_ended: bool
     """It said that it came to its end."""
+    state: str = ""
+    """Of its process, as the kernel has it."""
 
     @property
     def is_gone(self) -> bool:
@@ -66,6 +70,7 @@ def find(beats: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
             yield _finding(GONE, beat, text)
     elif gone:
         yield from _stopped_first(seen)
+    yield from _stopped(others)
     yield from _waited_for(others)
     if others and all(beat.age_s >= _STILL_S and beat.phase in _WORKING for beat in others):
         youngest = min(beat.age_s for beat in others)
@@ -81,6 +86,15 @@ def _stopped_first(seen: Sequence[Beat]) -> Iterator[Finding]:
             for beat in ordered[:count][:_RANKS]:
                 yield _finding(FIRST, beat, f"{_named(beat)} stopped moving {apart_s:.0f} s before all others")
             return
+
+
+def _stopped(living: Sequence[Beat]) -> Iterator[Finding]:
+    """A few processes that cannot run, while the others could."""
+    for state, words in _STATES.items():
+        stuck = [beat for beat in living if beat.state == state]
+        if 0 < 2 * len(stuck) <= len(living):
+            for beat in stuck[:_RANKS]:
+                yield _finding(STOPPED, beat, f"the process of {_named(beat)} {words}; {len(living)} ranks live")
 
 
 def _waited_for(living: Sequence[Beat]) -> Iterator[Finding]:
@@ -141,6 +155,7 @@ def _read(told: Mapping[str, Any]) -> Iterator[Beat]:
                 age_s=float(one["age_s"]),
                 is_alive=one.get("is_alive") is not False,
                 has_ended=one.get("has_ended") is True,
+                state=str(one.get("state") or ""),
             )
 
 

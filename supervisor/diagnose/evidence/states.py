@@ -7,6 +7,7 @@ from supervisor.diagnose.bundle import Facts
 from supervisor.diagnose.findings import Finding
 
 NODE_LOST: Final = "node_lost"
+HUNG: Final = "hung"
 _STATES: Final = {
     "TIMEOUT": ("walltime", 0.97),
     "DEADLINE": ("walltime", 0.9),
@@ -37,6 +38,8 @@ def find(facts: Facts) -> Iterator[Finding]:
             text=text,
             node=node,
         )
+    if facts.hung_s is not None:
+        yield _finding(("deadlock", 0.6), HUNG, "no rank moves, and all live")
     if facts.is_cancelled:
         yield _finding(("user_cancel", 0.96), "cancelled", "the job was cancelled")
     if facts.preempt_time:
