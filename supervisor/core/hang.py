@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-SEEN_S: Final = 2.0
-"""Beats come once a second, from pages that are read once a second: a standstill is seen so much later at most."""
+SEEN_S: Final = 2.5
+"""Pages are read once a second and beats come once a second: a standstill is seen so much later at most."""
 _TIMES: Final = 5.0
 """So many times as long as usual is no slow step any more, nor a slow save."""
 _PAUSE_TIMES: Final = 2.0

@@ -6,6 +6,7 @@ from typing import Final
 from supervisor.diagnose import changed
 from supervisor.diagnose.bundle import Bundle
 from supervisor.diagnose.evidence import states
+from supervisor.diagnose.evidence.beats import NAMING
 from supervisor.diagnose.findings import Finding
 from supervisor.diagnose.judge.against import leave_out
 from supervisor.diagnose.judge.blame import blame, ended_first, fingerprint, leaving
@@ -49,7 +50,7 @@ def judge(case: Case) -> Verdict:
         cls=what.cls,
         cause=what.name,
         confidence=sure,
-        summary=_summary(what, root, who),
+        summary=_standstill(case, root) if root.signature == states.HUNG else _summary(what, root, who),
         blame=who,
         retry=Retry.YES if gone and what.row.odd else what.row.retry,
         skip=_skip(root) if what.row.retry is Retry.SKIP else "",
@@ -101,6 +102,12 @@ def _summary(what: Cause, root: Finding, who: Blame) -> str:
         return root.text
     where = f" at {root.frame}" if root.frame else ""
     return f"{what.row.says}{_place(who)}{where}: {split_label(root.text)[1][:_TEXT_CHARS]}"
+
+
+def _standstill(case: Case, root: Finding) -> str:
+    """`all ranks live and none has moved for 9 s: rank 3 on node002 is stopped (SIGSTOP)`."""
+    named = [one.text for one in case.known(*NAMING) if one.role == "root"]
+    return f"{root.text}{': ' + named[0] if named else ''}"
 
 
 def _place(who: Blame) -> str:

@@ -1,5 +1,7 @@
 """The agent's reading of the beat pages."""
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,28 @@ def test_age_counts_from_the_last_change_of_the_count(rank: Start, folder: Path)
     assert pages.read(now=107.0)[0].age_s == 7.0
     started.do("beat(1)")
     assert pages.read(now=109.0)[0].age_s == 0.0
+
+
+def test_the_state_of_who_stands_still_is_told(rank: Start, folder: Path) -> None:
+    """Stopped is another thing than waiting; of who moves nobody asks."""
+    started, pages = rank(), Pages(folder)
+    started.do("beat(1)")
+    (beat,) = pages.read(now=1.0)
+    assert beat.state == ""
+    os.kill(beat.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, beat.pid, os.WSTOPPED)
+    try:
+        assert pages.read(now=4.0)[0].state == "T"
+    finally:
+        os.kill(beat.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(("phase", "tells"), [("setup", False), ("data", False), ("checkpoint", True), ("eval", True)])
+def test_a_program_that_tells_of_its_saves_is_known_by_it(rank: Start, folder: Path, phase: str, tells: bool) -> None:  # noqa: FBT001
+    """Also where the save was over before the page was read."""
+    started, pages = rank(), Pages(folder)
+    started.do(f"beat(1); beat(1, phase={phase!r}); beat(2)")
+    assert pages.read(now=1.0)[0].tells is tells
 
 
 def test_a_dead_rank_is_seen_dead(rank: Start, folder: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -62,7 +62,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield cast("World", made)
 
 
-def _beat(world: World, node: NodeName, *ranks: int, age_s: float = 4.0, **changes: bool) -> None:
+def _beat(world: World, node: NodeName, *ranks: int, age_s: float = 4.0, **changes: Any) -> None:
     beats = [
         RankBeat(
             rank=Rank(rank), pid=rank, step=25, phase="step", count=9, age_s=age_s, **{"is_alive": True, **changes}

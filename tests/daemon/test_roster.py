@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from supervisor.core.events import AgentSilent, AgentUp, Event, Progressed, RankFailed, RanksSeen, Stalled
+from supervisor.core.events import AgentSilent, AgentUp, Event, Hung, Progressed, RankFailed, RanksSeen, Stalled
 from supervisor.daemon.roster import Roster
 from supervisor.model.ids import AttemptNo, NodeName, Rank
 from supervisor.model.wire import Beats, RankBeat, Status
@@ -362,3 +362,25 @@ def test_the_ranks_are_counted_once_all_have_told_of_themselves(roster: Roster) 
         told += roster.tick(second + 0.1, stall_s=5.0)
     seen = [event for event in told if isinstance(event, RanksSeen)]
     assert [(event.nodes, event.ranks) for event in seen] == [((_N1,), 3)]
+
+
+def test_ranks_that_live_and_stand_still_hang(roster: Roster) -> None:
+    """Ten steps a second, saves that are told of, then nothing: told once, and of the next attempt only what is new."""
+    told: dict[int, list[Hung]] = {}
+    for second in range(1, 60):
+        ranks = [msgspec.structs.replace(rank, tells=True) for rank in _four(10 * min(second, 20))]
+        _second(roster, float(second), *ranks)
+        found = [event for event in roster.tick(second + 0.1, stall_s=5.0) if isinstance(event, Hung)]
+        told |= {second: found} if found else {}
+    assert list(told) == [28]
+    assert told[28][0].silent_s == pytest.approx(8.1)
+    roster.begin(AttemptNo(2))
+    assert not [event for event in roster.tick(61.0, stall_s=5.0) if isinstance(event, Hung)]
+
+
+def test_a_rank_that_died_is_no_hang(roster: Roster) -> None:
+    """What is to be done about it is said by who failed, and the others may be at their last work."""
+    for second in range(1, 60):
+        ranks = _four(10 * min(second, 20), dead=(3,) if second > 20 else ())
+        _second(roster, float(second), *(msgspec.structs.replace(rank, tells=True) for rank in ranks))
+        assert not [event for event in roster.tick(second + 0.1, stall_s=5.0) if isinstance(event, Hung)]

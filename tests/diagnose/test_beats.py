@@ -165,3 +165,26 @@ def test_numbers_beyond_all_measure(name: str) -> None:
     """A number that no float holds is no sign of life, and no crash."""
     beat = {"rank": 0, "step": 1, "phase": "step", "age_s": 9.0, name: 10**400}
     assert list(find([{"node": "n1", "ranks": [beat]}])) == []
+
+
+def test_a_hang_blames_the_rank_that_is_stopped() -> None:
+    """The supervisor saw that nobody moves; all stand at the same step, and one process cannot run."""
+    verdict = _verdict(_rank(0), _rank(1), _rank(2, state="T"), _rank(3, state="S"), facts=Facts(hung_s=9.0))
+    assert (verdict.cls, verdict.cause, verdict.retry) == (Class.SOFTWARE, "deadlock", "yes")
+    assert (verdict.blame.ranks, verdict.blame.nodes, verdict.exclude_nodes) == ((2,), ("node002",), ())
+    assert verdict.summary == "all ranks live and none has moved for 9 s: rank 2 on node002 is stopped (SIGSTOP)"
+
+
+def test_a_hang_blames_who_is_late() -> None:
+    """Nobody is stopped, one has not come as far; how long it took makes no other failure of it."""
+    ranks = (_rank(0), _rank(1), _rank(2, step=24), _rank(3))
+    verdict = _verdict(*ranks, facts=Facts(hung_s=9.0))
+    assert (verdict.cause, verdict.blame.ranks) == ("deadlock", (2,))
+    assert verdict.fingerprint == _verdict(*ranks, facts=Facts(hung_s=19.0)).fingerprint
+
+
+def test_a_hang_of_all_alike_blames_nobody() -> None:
+    """All wait at the same step, or all processes are stuck in the same way."""
+    for state in ("S", "D", "T"):
+        verdict = _verdict(*(_rank(rank, state=state) for rank in range(4)), facts=Facts(hung_s=9.0))
+        assert (verdict.cause, verdict.blame.ranks) == ("deadlock", ())

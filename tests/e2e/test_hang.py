@@ -44,7 +44,6 @@ def test_a_rank_that_stands_still_is_noticed_and_named(alice: User) -> None:
     os.kill(wait_for(lambda: _pid(alice, 3), "rank 3", 10), signal.SIGSTOP)
     stopped_at = time.time()
     incident = job.wait_incident(lambda one: one["action"] != "none", 60)
-    print(f"noticed {incident['opened_at'] - stopped_at:.1f} s after the stop")
     assert incident["opened_at"] - stopped_at <= _NOTICED_S
     assert (incident["verdict"]["cause"], incident["verdict"]["blame"]["ranks"]) == ("deadlock", [3])
     assert incident["action"] == "relaunch"

@@ -111,6 +111,7 @@ def test_a_controller_that_is_away_while_a_node_dies_gets_one_successor(alice: U
         wait_for(job.run.incidents, "the incident", 30)
         time.sleep(_AWAY_S)
     after = alice.adopts(job.wait_successor(120))
+    alice.bed.revive(victim)  # until then Slurm waits for the end of the job that it waits for
     assert after.wait_ended(180)["JobState"] == "COMPLETED"
     assert alice.result() == {"step": 120, "sha256": reference(120), "attempt": 2}
     assert job.run.jobs() == [job.job_id, after.job_id]

@@ -94,7 +94,7 @@ def _stopped(living: Sequence[Beat]) -> Iterator[Finding]:
         stuck = [beat for beat in living if beat.state == state]
         if 0 < 2 * len(stuck) <= len(living):
             for beat in stuck[:_RANKS]:
-                yield _finding(STOPPED, beat, f"the process of {_named(beat)} {words}; {len(living)} ranks live")
+                yield _finding(STOPPED, beat, f"{_named(beat)} {words}")
 
 
 def _waited_for(living: Sequence[Beat]) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             node=node,
         )
     if facts.hung_s is not None:
-        yield _finding(("deadlock", 0.6), HUNG, "no rank moves, and all live")
+        yield _finding(("deadlock", 0.6), HUNG, f"all ranks live and none has moved for {facts.hung_s:.0f} s")
     if facts.is_cancelled:
         yield _finding(("user_cancel", 0.96), "cancelled", "the job was cancelled")
     if facts.preempt_time:

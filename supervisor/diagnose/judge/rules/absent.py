@@ -22,7 +22,7 @@ IN_VAIN: Final = frozenset(
 """What a rank sees of the network when its peer is not there."""
 OF_OTHERS: Final = re.compile(
     r"NCCL|gloo|[Cc]onnect|endezvous|Store\b|\bstore(?:->| based)|[Tt]imed? ?out|Timeout|[Ss]ocket|\bMPI_|UCX|"
-    r"\b[Pp]eer|[Rr]emote|barrier|[Ww]atchdog|collective|aborted|broken pipe|DistBackend|[Ss]ignal|[Kk]illed|"
+    r"\b[Pp]eer|[Rr]emote|barrier|[Ww]atchdog|collective(?! var)|aborted|broken pipe|DistBackend|[Ss]ignal|[Kk]illed|"
     r"[Tt]erminated|exited|[Ii]nterrupt",
 )
 """Words of a failure that may itself follow from another rank's."""

@@ -38,16 +38,19 @@ _DONE: Final = re.compile(
     rf"\b(?:finish|finished|end|ended|completed) (?:of )?(?:\w+ )?{_WORK} (?:at|on)\b|"
     r"\bresults? (?:have been|has been|were|was|are) (?:saved|written|stored)\b|"
     r"^\W{0,6}(?:finished|completed|ended)(?: at| on)?\s{0,8}:\s{0,4}(?:[A-Za-z]{3},? )?.{0,12}\d\d:\d\d|"
-    r"(?:^|\] {1,8})[A-Z]\w{2,20} complete\.?$|"
+    r"(?:^|\] {1,8})[A-Z]\w{2,20} complete\.?$|^Thank you for using \w|^[A-Z]\w{2,20} (?:saved|written)[.!]{0,3}$|"
+    r"^\W{0,8}end of (?:the )?(?:simulation|calculation|run|job)\W{0,8}$|"
+    r"\ball convergence criteria (?:are |were )?(?:satisfied|met|reached)\b|"
     rf"^[^\w\n]{{3,40}}\b(?:normal )?end of (?:the )?{_WORK}[^\w\n]{{3,40}}$|"
-    r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|finish|real)"
-    r"\s{1,3}){1,3}time\b.{0,20}\d|\btime used: \d",
+    r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|calculation|finish|real)"
+    r"\s{1,3}){1,3}time\b.{0,40}\d|\btime used: \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(
     r"\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed)\b|\b(?:errors?|failures?|failed)\W{1,4}0\b|"
     r"^\W{0,4}(?:errors?|bugs?|failures?|failed)\s{2,40}0\W{0,4}$|\(failed: \d[\d.]{0,12}[;)]|"
     r"\b0 \+ 0 failed\b|floating[- ]point exceptions? (?:are signalling|trapping)|\breads? failed\b|"
+    r"\bif (?:the |an? )?\w{2,20} (?:can't|cannot|could not) be\b|"
     r"standard error|std_?err\w*|error_?file|\.err\b|"
     r"\berror[ _](?:rate|norm|model|correction|estimate|bars?|tolerance|profile|probability|summary)s?\b|"
     r"\b(?:max(?:imum)?|mean|rms|rel(?:ative)?|abs(?:olute)?|l[12]|final|continuity|truncation|discreti[sz]ation|"

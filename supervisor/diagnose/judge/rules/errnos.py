@@ -61,8 +61,9 @@ _MEANINGS: Final = (
     _Meaning(
         "file_not_found",
         re.compile(
-            r"\bNo such file or directory\b|\b(?:[Cc]ould not|[Cc]annot|[Uu]nable to) (?:find|locate) (?:the )?"
-            r"(?:\w{2,16} )?(?:file|directory|folder)\b|\b[Ff]ile\b.{0,60}\b(?:doesn't|does not) exist\b"
+            r"\bNo such file or directory\b|\b(?:[Cc]ould not|[Cc]annot|[Uu]nable to) (?:find|locate|open) (?:the )?"
+            r"(?:\w{2,16} )?(?:file|directory|folder)\b|\b[Ff]ile\b.{0,60}\b(?:doesn't|does not) exist\b|"
+            r"^[\w./-]{1,200}\.[A-Za-z]\w{1,6} (?:is |was )?not found\b"
         ),
     ),
 )

@@ -49,7 +49,8 @@ _COMPILER: Final = re.compile(
     r"\.triton/|torchinductor|inductor_|torch_extensions|ComputeCache|jax_cache|\.cubin|\.ttgir"
 )
 _ENDS: Final = re.compile(
-    r"\b(?:FATAL|[Ff]atal|SEVERE|CRITICAL|PANIC|panicked|ABORT\w{0,3}|Abort\w{0,3}|STOP\w{0,4}|[Ss]topping|[Tt]erminating|[Ee]xiting)\b|"
+    r"\b(?:FATAL|[Ff]atal|SEVERE|CRITICAL|PANIC|panicked|ABORT\w{0,3}|[Aa]bort\w{0,3}|STOP\w{0,4}|[Ss]topping|[Tt]erminating|[Ee]xiting)\b|"
+    r"^\W{0,8}[Ii]nput errors?\b|\b(?:run|command|calculation|simulation|analysis|assembly|alignment) failed\b|"
     r"^\W{0,8}(?:[\w().-]{1,24} ){0,3}(?:ERROR|Error)\b(?!\W{0,3}\d*\.\d)|\bERROR in \S{1,200} at line \d"
 )
 """A program says that it ends because of it: nobody else has to tell that it ended badly."""
