@@ -221,6 +221,8 @@ class Shrunk(Fact, frozen=True, kw_only=True, tag="shrunk"):
     at: float
     dropped: tuple[NodeName, ...]
     ok: bool
+    is_heard: bool = True
+    """False: Slurm gave no answer, to the order or to the question what became of it."""
     text: str = ""
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from supervisor.core import halted, handover, incident, resume
+from supervisor.core import halted, handover, incident, resume, shrinking
 from supervisor.core.accounting import with_restart
 from supervisor.core.end import finish
 from supervisor.core.events import AttemptStarted, CheckpointChosen, NodesChecked, Shrunk
-from supervisor.core.instructions import CheckNodes, LaunchAttempt, Shrink
+from supervisor.core.instructions import CheckNodes, LaunchAttempt
 from supervisor.core.placement import Placement, candidates, is_silent, leaving, place
 from supervisor.core.state import Attempt, Check, Stage
 from supervisor.core.turn import Turn
@@ -111,27 +111,20 @@ def take_out(turn: Turn, *, only: Collection[NodeName] | None = None) -> bool:
     drop = tuple(node for node in drop if only is None or node in only)
     if drop:
         turn.set(shrinking=drop)
-        turn.do(shrink_order(turn))
+        turn.do(shrinking.order(turn))
     return bool(drop)
-
-
-def shrink_order(turn: Turn) -> Shrink:
-    """The order under way; may be given again."""
-    drop = turn.state.shrinking
-    return Shrink(drop=drop, keep=tuple(node for node in turn.state.held if node not in drop))
 
 
 def shrunk(turn: Turn, event: Shrunk) -> None:
     """Nodes have left the job, or Slurm refuses. A late answer to an older order is still a fact."""
     state = turn.state
     if event.ok:
-        turn.set(out=tuple(dict.fromkeys([*state.out, *event.dropped])))
+        shrinking.succeeded(turn, event)
     if set(event.dropped) != set(state.shrinking):
         return
     turn.set(shrinking=())
     if not event.ok:
-        turn.set(undroppable=tuple(dict.fromkeys([*state.undroppable, *event.dropped])))
-        turn.say(f"Slurm keeps {names(event.dropped)} in the job ({event.text or 'no answer'}): hidden from the ranks")
+        shrinking.failed(turn, event)
         if set(event.dropped) & set(state.unkillable):
             turn.set(is_unproven=True)
     if turn.state.stage is Stage.SHRINKING:
@@ -187,7 +180,9 @@ def late(turn: Turn) -> None:
     if turn.state.not_before is not None and turn.state.stage is not Stage.SHRINKING:
         go_on(turn)
     elif turn.state.stage is Stage.SHRINKING:
-        shrunk(turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, text="no answer in time"))
+        shrunk(
+            turn, Shrunk(at=turn.at, dropped=turn.state.shrinking, ok=False, is_heard=False, text="no answer in time")
+        )
     else:
         _look_again(turn)
 

@@ -235,6 +235,9 @@ class State(Fact, frozen=True, kw_only=True):
     answers: dict[str, Answer] = {}  # noqa: RUF012  # msgspec copies mutable defaults
     """To persons' orders, by the order's id: the last few."""
     shrinking: tuple[NodeName, ...] = ()
+    unheard: tuple[NodeName, ...] = ()
+    """Nodes that were to leave the job while Slurm gave no answer: asked again from `shrink_at` on."""
+    shrink_at: float = 0.0
     tries: int = 0
     """Of the present stage."""
     agents_at: float = 0.0

@@ -1,6 +1,6 @@
 """A supervisor that begins again: open questions are asked anew, and the keeper says what became of the attempt."""
 
-from supervisor.core import handover, late_cancel, launch, planned, recover, resume, watch
+from supervisor.core import handover, late_cancel, launch, planned, recover, resume, shrinking, watch
 from supervisor.core.cause import SIGTERM
 from supervisor.core.events import AttemptEnded, KeeperReported, SignalReceived, SupervisorStarted
 from supervisor.core.instructions import CancelJob
@@ -20,7 +20,7 @@ def _ask_again(turn: Turn) -> None:
     if turn.state.unwanted is not None:
         turn.do(CancelJob(job_id=turn.state.unwanted))
     if turn.state.shrinking and turn.state.stage not in {Stage.ENDING, Stage.FINISHED}:
-        turn.do(launch.shrink_order(turn))
+        turn.do(shrinking.order(turn))
     match turn.state.stage:
         case Stage.PREPARING | Stage.CHECKING:
             launch.ask_again(turn)

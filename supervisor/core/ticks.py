@@ -2,7 +2,7 @@
 
 import msgspec
 
-from supervisor.core import handover, incident, launch, leaving, limit, planned, recover, watch
+from supervisor.core import handover, incident, launch, leaving, limit, planned, recover, shrinking, watch
 from supervisor.core.cause import RUNNING_STATES, is_preempted
 from supervisor.core.events import Hung, LineSeen, Progressed, RankFailed, RanksSeen, Saved, SlurmReported, Stalled
 from supervisor.core.state import Stage
@@ -28,6 +28,7 @@ def tick(turn: Turn) -> None:
         _late(turn)
     elif state.stage is Stage.RUNNING:
         _no_ranks(turn)
+        shrinking.again(turn)
 
 
 def seen(turn: Turn, event: RanksSeen | Progressed | Saved | Stalled | Hung | RankFailed | LineSeen) -> None:

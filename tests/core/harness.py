@@ -112,6 +112,8 @@ class World:
     """The job that a submission has made whose answer nobody heard."""
     requeue_ok: bool = True
     shrink_ok: bool = True
+    shrink_heard: bool = True
+    """False: Slurm gives no answer to it."""
     stop_proofs: list[Stopped] = field(default_factory=list)
     """Answers to the next stops; when it is empty they are proven."""
     silent_hands: set[type[Instruction]] = field(default_factory=set)
@@ -344,7 +346,9 @@ class World:
     def _slurm_answered(self, order: Submit | Requeue | Shrink) -> Event:
         match order:
             case Shrink():
-                return Shrunk(at=self.at, dropped=order.drop, ok=self.shrink_ok, text="" if self.shrink_ok else "no")
+                ok = self.shrink_ok and self.shrink_heard
+                text = "" if ok else "no"
+                return Shrunk(at=self.at, dropped=order.drop, ok=ok, is_heard=self.shrink_heard, text=text)
             case Submit():
                 return self._looked() if order.only_look else self._submitted(order)
             case Requeue():

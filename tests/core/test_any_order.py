@@ -144,6 +144,7 @@ _ACTIONS: dict[str, Callable[[World], object]] = {
     "unprovable stop": _unprovable,
     "unkillable process": _unkillable,
     "shrink refused": _set("shrink_ok", False),
+    "shrink unheard": _set("shrink_heard", False),
     "sbatch refuses": lambda world: world.sbatch.append("refused"),
     "sbatch unknown": lambda world: world.sbatch.append("unknown"),
     "somebody waits": lambda world: world.sbatch.append("holds"),
