@@ -24,9 +24,11 @@ _ALL: Final = AttemptNo(2**31 - 1)
 """No attempt is newer."""
 _ERRAND_S: Final = 150.0
 """For a takeover: Slurm's answers, sbatch, and a look into the queue where sbatch was not heard."""
+_DIES_S: Final = 3.0
+"""For it to be gone where the agent leaves: what a dead filesystem holds does not even die."""
 _FIRST_AGAIN_S, _LAST_AGAIN_S = 5.0, 60.0
 """Between two tries of a takeover: slurmctld may be away."""
-_OVER: Final = 1
+_OVER: Final = 3
 """Exit code of the takeover's process: nobody is to take this job over."""
 _WHY: Final[Mapping[takeover.Step, Why]] = {"take_over": "majority", "ask_slurm": "alone"}
 
@@ -60,9 +62,10 @@ class Guard:
         try:
             await self._watch()
         finally:
-            if self._tries.task is not None:
-                self._tries.task.cancel()
-                await asyncio.wait({self._tries.task})
+            task, self._tries.task = self._tries.task, None
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task}, timeout=_DIES_S)
 
     async def _watch(self) -> None:
         lease_s = self._config.lease_s
@@ -97,11 +100,9 @@ class Guard:
         """
         deadline_s = fence.question_s(lease_s=self._config.lease_s)
         is_renewed, now, term = await self._lease.is_renewed(deadline_s=deadline_s), time.monotonic(), self._lease.term
-        if await self._lease.is_slurmd_there(deadline_s=deadline_s):
-            return time.monotonic()
-        if not is_renewed or term is None:
-            return None
-        return min(now, now - (time.time() - term.renewed_at)) if is_first else now
+        if is_renewed and term is not None:
+            return min(now, now - (time.time() - term.renewed_at)) if is_first else now
+        return time.monotonic() if await self._lease.is_slurmd_there(deadline_s=deadline_s) else None
 
     async def _fence(self) -> bool:
         """Kill the ranks; whether none is left."""

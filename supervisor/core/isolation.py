@@ -16,7 +16,7 @@ class Contacts:
     written_at: float
     """The term, on the shared filesystem."""
     heard_at: float | None
-    """An agent on another node; None: there is no other."""
+    """An agent on another node; None: none was ever heard, so there is nobody who could take over."""
     answered_at: float | None
     """Slurm's controller; None: nobody knows where it is."""
 
@@ -25,10 +25,11 @@ def is_cut_off(contacts: Contacts, *, since: float, now: float, lease_s: float) 
     """Nobody was reached for the whole lease. `since`: when this process began to look, or woke up.
 
     Without knowing where the controller is nothing is certain: a filesystem that hangs is no reason to stop a run.
+    Nor is one machine that serves files and slurmctld, and starts anew, where no agent could take over meanwhile.
     """
-    if contacts.answered_at is None:
+    if contacts.answered_at is None or contacts.heard_at is None:
         return False
-    reached = max(contacts.written_at, contacts.heard_at or since, contacts.answered_at, since)
+    reached = max(contacts.written_at, contacts.heard_at, contacts.answered_at, since)
     return now - reached >= lease_s
 
 

@@ -10,11 +10,12 @@ from supervisor.daemon import predecessor
 from supervisor.daemon.assemble import Basics, Parts
 from supervisor.daemon.history import Opening, begun_by
 from supervisor.daemon.isolation import stop_all
-from supervisor.daemon.lease import RENEW_S, Lease, others_claim
+from supervisor.daemon.lease import RENEW_S, Lease, later_term, others_claim
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.claim import Claim, claim
 from supervisor.ledger.run_folder import job_ids
 from supervisor.ledger.takeover import takeovers
+from supervisor.model.term import Term
 
 _LEAVE_S: Final = 5.0
 _START_S: Final = 90.0
@@ -30,7 +31,8 @@ _NOTICED_S: Final = RENEW_S + 2.0
 async def is_alone(basics: Basics, parts: Parts, begins: Opening, lease: Lease) -> bool:
     """Whether this job may begin; where not, it has been ended. An earlier job that lives keeps the run."""
     around = basics.around
-    if around.is_slurm and (who := await asyncio.to_thread(others_claim, basics.folder, around)):
+    lease.outlived = await _outlived(basics, parts, begins)
+    if around.is_slurm and (who := await asyncio.to_thread(_others_claim, basics, lease)):
         # A machine that was away and is back: what it ran must not go on beside the successor.
         await stop_all(parts.world)
         await end(basics, f"{who}: this job ends")
@@ -49,6 +51,25 @@ async def is_alone(basics: Basics, parts: Parts, begins: Opening, lease: Lease) 
         lease.renew(generation=begins.generation, address=parts.address, held=around.nodes)
         await asyncio.sleep(_NOTICED_S)
     return True
+
+
+def _others_claim(basics: Basics, lease: Lease) -> str:
+    return others_claim(basics.folder, basics.around, outlived=lease.outlived)
+
+
+async def _outlived(basics: Basics, parts: Parts, begins: Opening) -> Term | None:
+    """A later job's term, where Slurm says that this job has ended: a person has started ours again after it.
+
+    Not where this start of ours had a supervisor before: such a machine was away, and is back.
+    """
+    later = await asyncio.to_thread(later_term, basics.folder, basics.around)
+    if later is None or begins.is_takeover or later.job_id == basics.around.raw_job_id:
+        return None
+    ask_s = basics.settings.slurm_deadline_s
+    left = await predecessor.ended(
+        parts.world.slurm, [later.job_id], may_complete=False, may_wait=False, ask_s=ask_s, deadline_s=0.0
+    )
+    return None if left else later
 
 
 async def _are_others_gone(basics: Basics, parts: Parts, *, may_complete: bool) -> bool:

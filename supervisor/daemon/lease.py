@@ -34,6 +34,8 @@ class Lease:
         """When it was renewed last, as far as the filesystem said so; at first, when this process began."""
         self.lost_to = ""
         """Who has the run now, in words; empty: nobody else."""
+        self.outlived: Term | None = None
+        """The term of a later job that has ended, before this one was started again: it is replaced."""
 
     def renew(self, *, generation: int, address: str, held: Collection[NodeName]) -> None:
         """Renew it once; a full or dead filesystem costs the renewal, never the run."""
@@ -57,23 +59,31 @@ class Lease:
 
     def _write(self, term: Term) -> None:
         """In the writer's thread."""
-        self.lost_to = self.lost_to or others_claim(self._folder, self._around)
+        self.lost_to = self.lost_to or others_claim(self._folder, self._around, outlived=self.outlived)
         if not self.lost_to:
             replace_file(self._folder / FILE, encode(term))
             self.written_at = self._clock()
 
 
-def others_claim(folder: Path, around: Surroundings) -> str:
+def others_claim(folder: Path, around: Surroundings, *, outlived: Term | None = None) -> str:
     """Who goes on with the run instead of this start of this job, in words; empty: nobody, as far as can be read."""
     with suppress(OSError):
         found = read_takeover(folder, around.raw_job_id, around.restarts)
         if found is not None and not found.refused:
             return f"the agent on {found.node} has taken over"
+    later = later_term(folder, around)
+    if later is not None and later != outlived:
+        return f"job {later.job_id} on {later.batch_host} goes on with this run"
+    return ""
+
+
+def later_term(folder: Path, around: Surroundings) -> Term | None:
+    """The term, where a later start than ours has written it; None: none has, as far as can be read."""
     with suppress(OSError, msgspec.MsgspecError):
         term = msgspec.json.decode((folder / FILE).read_bytes(), type=Term)
         if is_newer((term.job_id, term.restarts), (around.raw_job_id, around.restarts)):
-            return f"job {term.job_id} on {term.batch_host} goes on with this run"
-    return ""
+            return term
+    return None
 
 
 async def tell_keeper(keeper: KeeperLink) -> None:

@@ -34,6 +34,7 @@ from supervisor.daemon.surroundings import read
 from supervisor.errors import SuperviseError
 from supervisor.ledger.event_log import FILE, EventLog, last_at, read_events
 from supervisor.ledger.run_folder import job_ids, read_run
+from supervisor.ledger.standby import standby_of
 from supervisor.ledger.takeover import takeovers
 from supervisor.ledger.writer import Writer
 from supervisor.runtime.warm import keep_warm
@@ -141,7 +142,7 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
         spares=min(basics.settings.spares, len(basics.around.nodes) - 1),
         walltime_at=parts.prospects.walltime_at,
         preempt_mode=parts.prospects.preempt_mode,
-        standby=await asyncio.to_thread(standby.of_job, basics),
+        standby=await asyncio.to_thread(standby_of, basics.folder, basics.around.raw_job_id),
         has_script=bool(basics.run.script_name),
         is_waited_for=await asyncio.to_thread(_is_waited_for, basics),
         takeover=begun_by(await asyncio.to_thread(takeovers, basics.folder), basics.around),

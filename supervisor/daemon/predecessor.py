@@ -54,8 +54,12 @@ async def _may_live(slurm: Backend, job: JobId, deadline_s: float, living: froze
     except SlurmTimeout:
         return True
     except SlurmFailed as exc:
-        # Slurm forgets a job minutes after its end (MinJobAge): a job it does not know has ended.
-        return _GONE not in f"{exc} {exc.stderr}".lower()
+        return not is_forgotten(exc)
     except NoSlurm:
         return True
     return facts.state in living
+
+
+def is_forgotten(exc: SlurmFailed) -> bool:
+    """Whether Slurm does not know the job: it forgets one minutes after its end (MinJobAge)."""
+    return _GONE in f"{exc} {exc.stderr}".lower()

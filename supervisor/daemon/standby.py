@@ -7,18 +7,14 @@ import structlog
 from supervisor.core.state import Stage
 from supervisor.daemon.assemble import Basics, Parts
 from supervisor.daemon.history import Opening
+from supervisor.daemon.predecessor import is_forgotten
 from supervisor.errors import NoSlurm, RunFolderUnusable, SlurmFailed
 from supervisor.ledger.run_folder import SubmissionRecord, note_submission, submissions
 from supervisor.ledger.standby import Standby, read_standby
+from supervisor.ledger.takeover import takeovers
 from supervisor.model.ids import JobId
 
 _log = structlog.stdlib.get_logger(__name__)
-
-
-def of_job(basics: Basics) -> JobId | None:
-    """The job that waits for this one to fail."""
-    found = read_standby(basics.folder)
-    return found.job_id if found is not None and found.waits_for == basics.around.raw_job_id else None
 
 
 async def why_not(basics: Basics, parts: Parts, begins: Opening) -> str:
@@ -38,9 +34,10 @@ async def why_not(basics: Basics, parts: Parts, begins: Opening) -> str:
     return ""
 
 
-def _submitted(basics: Basics) -> list[JobId]:
-    """Jobs that were submitted to go on with the run."""
-    return [record.job_id for record in submissions(basics.folder)]
+def _submitted(basics: Basics) -> list[JobId | None]:
+    """Jobs that were submitted to go on with the run, or that an agent has chosen for that."""
+    chosen = [takeover.successor for takeover in takeovers(basics.folder)]
+    return [*(record.job_id for record in submissions(basics.folder)), *chosen]
 
 
 async def _is_over(basics: Basics, parts: Parts, begins: Opening, found: Standby) -> str:
@@ -53,5 +50,7 @@ async def _is_over(basics: Basics, parts: Parts, begins: Opening, found: Standby
         job = await parts.world.slurm.job(found.waits_for, deadline_s=basics.settings.slurm_deadline_s)
     except (SlurmFailed, NoSlurm) as exc:
         _log.warning("standby.unknown", job=found.waits_for, reason=exc)
-        return ""
+        # One in which nothing of ours ever began was most likely cancelled in the queue, and this one had to wait.
+        is_lost = not state.job_id and isinstance(exc, SlurmFailed) and is_forgotten(exc)
+        return f"job {found.waits_for} ended before it began, and Slurm tells no more how" if is_lost else ""
     return f"job {found.waits_for} was cancelled" if job.state == "CANCELLED" else ""

@@ -31,6 +31,7 @@ from supervisor.errors import NoSlurm, SlurmFailed, SuperviseError
 from supervisor.ledger.event_log import FILE, read_events
 from supervisor.ledger.orders import read_orders
 from supervisor.ledger.run_folder import read_run
+from supervisor.ledger.standby import standby_of
 from supervisor.ledger.takeover import claim_takeover, note_takeover, read_takeover
 from supervisor.ledger.writer import Writer
 from supervisor.model import term
@@ -52,8 +53,8 @@ class Outcome(IntEnum):
 
     DONE = 0
     """The orphaned job is cancelled, or Slurm starts it again: it ends, and its agents with it."""
-    OVER = 1
-    """This job is not to be taken over by anybody."""
+    OVER = 3
+    """This job is not to be taken over by anybody. Not 1: that is how Python ends after any mishap."""
     LATER = 75
     """Nothing could be found out or done now; trying again makes sense."""
 
@@ -175,7 +176,9 @@ def _claim(told: Orphaned, at: float) -> Takeover:
 async def _go_on(deputy: Deputy, told: Orphaned, claim: Takeover, wanted: Succession) -> Outcome:
     """Submit; where sbatch refuses (many sites forbid it on compute nodes), ask Slurm to start the same job again."""
     # No dependency on the orphan: off a dead node it stays COMPLETING until Slurm notices. Its ranks are fenced.
-    answer = await hand.submit(deputy, Submit(exclude=wanted.exclude, whoever_waits=True))
+    # A job that waits for this one to fail is the successor: it needs no sbatch, and would otherwise begin beside it.
+    standby = await asyncio.to_thread(standby_of, deputy.folder, deputy.around.raw_job_id)
+    answer = await hand.submit(deputy, Submit(exclude=wanted.exclude, standby=standby, whoever_waits=True))
     if answer.outcome == "accepted":
         await deputy.writer.flushed(_WRITTEN_S)
         note_takeover(deputy.folder, msgspec.structs.replace(claim, successor=answer.job_id))

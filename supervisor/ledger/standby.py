@@ -34,3 +34,9 @@ def read_standby(folder: Path) -> Standby | None:
         return msgspec.json.decode((folder / STANDBY).read_bytes(), type=Standby)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def standby_of(folder: Path, job: JobId) -> JobId | None:
+    """The job that waits for this one to fail."""
+    found = read_standby(folder)
+    return found.job_id if found is not None and found.waits_for == job else None

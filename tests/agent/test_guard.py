@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from supervisor.agent.guard import Guard
 from supervisor.agent.lease import Lease
 from supervisor.agent.processes import Scanner
 from supervisor.agent.watcher import Watcher
+from supervisor.daemon.take_over import Outcome
 from supervisor.model.agent_config import AgentConfig
 from supervisor.model.ids import JobId, NodeName, RunId
 
@@ -32,7 +33,7 @@ def guards(link: Any, run_id: RunId, scanner: Scanner, tmp_path: Path) -> Guards
     @asynccontextmanager
     async def watching(*nodes: NodeName, code: int = 0) -> AsyncIterator[list[Guard]]:
         script = tmp_path / "take_over"
-        script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {tmp_path}/calls\nexit {code}\n')
+        script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {tmp_path}/calls\nexit {code:d}\n')
         script.chmod(0o755)
         config = AgentConfig(
             run_id=run_id,
@@ -137,23 +138,91 @@ async def test_a_word_of_somebody_takes_the_vote_back(guards: Guards, tmp_path: 
         await _until(lambda: not (tmp_path / "votes" / "n4.json").exists())
 
 
-async def test_who_is_told_that_it_is_over_tries_no_more(guards: Guards, tmp_path: Path) -> None:
-    """Exit code 1: observe mode, or Slurm has ended the job."""
+async def test_who_is_told_that_it_is_over_tries_no_more(
+    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Observe mode, or Slurm has ended the job."""
+    monkeypatch.setattr("supervisor.agent.guard._FIRST_AGAIN_S", 0.05)
     _term(tmp_path, voters=1)
-    async with guards(SECOND, code=1):
+    async with guards(SECOND, code=Outcome.OVER):
         await _until(lambda: _calls(tmp_path))
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.0)
     assert len(_calls(tmp_path)) == 1
 
 
+@pytest.mark.parametrize("code", [Outcome.LATER, 1])
 async def test_a_takeover_that_could_not_be_done_is_tried_again(
-    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    """Slurmctld was away."""
+    """Slurmctld was away; or Python ended with its usual code, since a file could not be read at that moment."""
     monkeypatch.setattr("supervisor.agent.guard._FIRST_AGAIN_S", 0.05)
     _term(tmp_path, voters=1)
-    async with guards(SECOND, code=75):
+    async with guards(SECOND, code=code):
         await _until(lambda: len(_calls(tmp_path)) > 1)
+
+
+async def test_slurmd_is_asked_only_where_the_term_says_nothing(
+    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A supervisor that is late by a moment must not bring connections of thousands of agents to its node's slurmd."""
+    asked: list[int] = []
+
+    async def is_slurmd_there(*_: object, **__: object) -> bool:
+        asked.append(1)
+        return False
+
+    monkeypatch.setattr(Lease, "is_slurmd_there", is_slurmd_there)
+    _term(tmp_path, renewed_at=time.time() - 0.5)
+    async with guards(HOST) as (guard,):
+        asked.clear()
+        heard_at = time.monotonic()
+        sign_at = await guard._sign_at(is_first=True)
+        assert heard_at - 1.0 < sign_at < heard_at
+        assert asked == []
+        assert await guard._sign_at(is_first=False) is None
+        assert asked == [1]
+
+
+async def test_a_guard_that_is_begun_anew_tries_again(
+    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its takeover was cancelled with it: that is no answer, and must not end the guard for good."""
+    tries: list[int] = []
+
+    async def carried_out(*_: object) -> None:
+        tries.append(1)
+        await asyncio.sleep(PATIENCE_S)
+
+    monkeypatch.setattr("supervisor.agent.guard._carried_out", carried_out)
+    monkeypatch.setattr("supervisor.agent.guard._FIRST_AGAIN_S", 0.05)
+    _term(tmp_path, voters=1)
+    async with guards(SECOND) as (guard,):
+        await _until(lambda: tries)
+    again = asyncio.create_task(guard.run())
+    await _until(lambda: len(tries) > 1 or again.done())
+    assert not again.done()
+    again.cancel()
+    await asyncio.wait({again})
+
+
+async def test_an_agent_leaves_though_its_takeover_cannot_be_killed(
+    guards: Guards, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for a dead filesystem does not even die."""
+    is_done = asyncio.Event()
+
+    async def carried_out(*_: object) -> None:
+        while not is_done.is_set():
+            with suppress(asyncio.CancelledError):
+                await is_done.wait()
+
+    monkeypatch.setattr("supervisor.agent.guard._carried_out", carried_out)
+    monkeypatch.setattr("supervisor.agent.guard._DIES_S", 0.1)
+    _term(tmp_path, voters=1)
+    async with asyncio.timeout(PATIENCE_S):
+        async with guards(SECOND) as (guard,):
+            await _until(lambda: guard._tries.task)
+    is_done.set()
 
 
 async def test_without_a_term_nobody_takes_over(guards: Guards, tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from supervisor.daemon.surroundings import Surroundings
 from supervisor.ledger.run_folder import job_ids
 from supervisor.ledger.takeover import claim_takeover
 from supervisor.ledger.writer import Writer
+from supervisor.model.base import encode
 from supervisor.model.ids import AttemptNo, JobId, NodeName
 from supervisor.model.takeover import Takeover
+from supervisor.model.term import Term
 from supervisor.settings import Settings
 
 DEAD, HERE = NodeName("n1"), NodeName("n2")
@@ -40,7 +42,7 @@ class _Case:
         (folder / "jobs" / "7.json").write_text("{}")
 
     def lease(self) -> Lease:
-        return cast("Lease", SimpleNamespace(renew=lambda **_: self.deeds.append("renew")))
+        return cast("Lease", SimpleNamespace(renew=lambda **_: self.deeds.append("renew"), outlived=None))
 
     async def ended(self, _: object, jobs: list[JobId], *, may_complete: bool, **__: object) -> list[JobId]:
         if jobs:
@@ -135,6 +137,18 @@ async def test_a_job_that_slurm_started_again_on_an_agents_word_begins(case: _Ca
     case.job = "7"
     _claim(case, "7", is_requeued=True)
     assert await case.begins(restarts=1)
+
+
+@pytest.mark.parametrize(("generation", "left", "is_so"), [(1, [], True), (1, ["9"], False), (2, [], False)])
+async def test_a_job_that_a_person_starts_again_begins_once_the_later_one_has_ended(
+    case: _Case, generation: int, left: list[str], *, is_so: bool
+) -> None:
+    """The later one's term lies there for ever; a machine that was away and is back sees it, too, and ends."""
+    later = Term(generation=1, renewed_at=50.0, batch_host=DEAD, job_id=JobId("9"))
+    (case.folder / "term.json").write_bytes(encode(later))
+    case.left = [JobId(job) for job in left]
+    assert await case.begins(State(stage=Stage.FINISHED), restarts=1, generation=generation) is is_so
+    assert ("stop_all" in case.deeds) is not is_so
 
 
 async def test_a_job_that_lives_keeps_the_run(case: _Case) -> None:

@@ -27,7 +27,7 @@ class _Case:
     def __init__(self) -> None:
         self.run_id = f"train-{uuid.uuid4().hex[:8]}"
         self.time = 1000.0
-        self.heard: float | None = None
+        self.heard: float | None = 1000.0
         self.is_slurm_there = False
         self.is_acting = True
         self.asked = 0

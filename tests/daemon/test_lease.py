@@ -30,9 +30,10 @@ def writer() -> Iterator[Writer]:
     made.close(PATIENCE_S)
 
 
-async def _renewed(folder: Path, writer: Writer, *, at: float = 60.0) -> Lease:
+async def _renewed(folder: Path, writer: Writer, *, at: float = 60.0, outlived: Term | None = None) -> Lease:
     times = iter((10.0, at, at))
     made = Lease(folder, writer, lambda: next(times), AROUND)
+    made.outlived = outlived
     made.renew(generation=2, address="10.0.0.1:6818", held=(HOST, OTHER))
     assert await writer.flushed(PATIENCE_S)
     return made
@@ -74,6 +75,18 @@ async def test_the_term_of_a_later_job_stays(tmp_path: Path, writer: Writer, job
     made = await _renewed(tmp_path, writer)
     assert made.lost_to == f"job {job} on n2 goes on with this run"
     assert (tmp_path / "term.json").read_bytes() == later
+
+
+async def test_the_term_of_a_later_job_that_has_ended_is_replaced(tmp_path: Path, writer: Writer) -> None:
+    """A person has started this job again; should the later one be started again too, that one has the run."""
+    outlived = Term(generation=1, renewed_at=50.0, batch_host=OTHER, job_id=JobId("8"))
+    (tmp_path / "term.json").write_bytes(encode(outlived))
+    assert others_claim(tmp_path, AROUND, outlived=outlived) == ""
+    made = await _renewed(tmp_path, writer, outlived=outlived)
+    assert made.lost_to == ""
+    again = msgspec.structs.replace(outlived, restarts=1, renewed_at=90.0)
+    (tmp_path / "term.json").write_bytes(encode(again))
+    assert "job 8" in others_claim(tmp_path, AROUND, outlived=outlived)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"generation": 3}'])

@@ -16,8 +16,10 @@ from supervisor.daemon.world import World
 from supervisor.errors import SlurmFailed
 from supervisor.ledger.run_folder import SubmissionRecord, note_submission, submissions
 from supervisor.ledger.standby import Standby, note_standby
+from supervisor.ledger.takeover import claim_takeover
 from supervisor.model.facts import JobFacts, NodeState
 from supervisor.model.ids import JobId, NodeName
+from supervisor.model.takeover import Takeover
 from supervisor.settings import Settings
 
 _NODES = tuple(NodeName(f"n{number}") for number in range(1, 5))
@@ -25,13 +27,17 @@ _ORDER = Submit(exclude=(_NODES[1],), standby=JobId("8"))
 
 
 class _Slurm:
-    def __init__(self, state: str = "PENDING", *, is_away: bool = False, refuses: bool = False) -> None:
-        self.state, self.is_away, self.refuses = state, is_away, refuses
+    def __init__(
+        self, state: str = "PENDING", *, is_away: bool = False, refuses: bool = False, has_forgotten: bool = False
+    ) -> None:
+        self.state, self.is_away, self.refuses, self.has_forgotten = state, is_away, refuses, has_forgotten
         self.told: list[tuple[str, tuple[NodeName, ...], int]] = []
 
     async def job(self, job: JobId, **_: object) -> JobFacts:
         if self.is_away:
             raise SlurmFailed("no answer")
+        if self.has_forgotten:
+            raise SlurmFailed("scontrol refused", stderr="slurm_load_jobs error: Invalid job id specified")
         return JobFacts(job_id=job, state=self.state, exclude="n4")
 
     async def partition_nodes(self, _partition: str, **_: object) -> tuple[NodeState, ...]:
@@ -111,6 +117,13 @@ async def test_one_that_was_handed_the_run_goes_on(folder: Path) -> None:
     assert await _why_not(folder, _ended()) == ""
 
 
+async def test_one_that_an_agent_has_chosen_goes_on(folder: Path) -> None:
+    """The agent has cancelled the orphaned job, and that is no person's word."""
+    claim = Takeover(job_id=JobId("7"), restarts=0, node=_NODES[1], batch_host=_NODES[0], at=1.0, successor=JobId("8"))
+    assert claim_takeover(folder, claim)
+    assert await _why_not(folder, State(stage=Stage.RUNNING), _Slurm("CANCELLED")) == ""
+
+
 async def test_one_that_nobody_wants_any_more_ends(folder: Path) -> None:
     """Slurm begins it after any failure: after one that is final, and after a cancel too."""
     assert "the run has ended: stopped" in await _why_not(folder, _ended())
@@ -126,3 +139,10 @@ async def test_any_other_job_is_not_asked(folder: Path) -> None:
 async def test_without_slurms_answer_it_goes_on(folder: Path) -> None:
     """It begins because the first has failed: that much is sure."""
     assert await _why_not(folder, State(stage=Stage.RUNNING), _Slurm(is_away=True)) == ""
+
+
+async def test_where_nothing_ever_began_and_slurm_has_forgotten_why_it_ends(folder: Path) -> None:
+    """Both were in the queue, a person cancelled the first, and this one had to wait for nodes for an hour."""
+    assert "before it began" in await _why_not(folder, State(), _Slurm(has_forgotten=True))
+    begun = State(stage=Stage.RUNNING, job_id=JobId("7"))
+    assert await _why_not(folder, begun, _Slurm(has_forgotten=True)) == ""

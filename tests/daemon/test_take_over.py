@@ -19,6 +19,7 @@ from supervisor.daemon.take_over import Outcome
 from supervisor.errors import SlurmFailed
 from supervisor.ledger.event_log import FILE
 from supervisor.ledger.run_file import RunFile
+from supervisor.ledger.standby import Standby, note_standby
 from supervisor.ledger.takeover import claim_takeover, note_takeover, read_takeover
 from supervisor.ledger.writer import Writer
 from supervisor.model.base import encode
@@ -73,6 +74,7 @@ class _Case:
         self.requeued = Requeued(at=9.0, ok=True)
         self.settings = Settings()
         self.exclude: tuple[NodeName, ...] = ()
+        self.standby: JobId | None = None
         (folder / "term.json").write_text('{"renewed_at": 5.0}')
         begun = RunStarted(at=1.0, run_id=RunId("r"), job_id=JOB, nodes=(HOST, HERE, OTHER), batch_host=HOST)
         (folder / FILE).write_bytes(encode(begun) + b"\n")
@@ -82,7 +84,7 @@ class _Case:
         assert found is not None, "submitted before the claim"
         assert not order.after_this_job
         self.deeds.append("submit")
-        self.exclude = order.exclude
+        self.exclude, self.standby = order.exclude, order.standby
         return self.answer
 
     async def requeue(self, _: Deputy, order: Requeue) -> Requeued:
@@ -125,6 +127,16 @@ async def test_the_claimant_submits_and_then_cancels_the_orphan(case: _Case) -> 
     claim = case.claim()
     assert claim is not None
     assert (claim.node, claim.successor, claim.votes) == (HERE, "8", (HERE, OTHER))
+
+
+@pytest.mark.parametrize(("waits_for", "used"), [("7", "8"), ("6", None)])
+async def test_the_job_that_waits_for_this_one_to_fail_is_the_successor(
+    case: _Case, waits_for: str, used: str | None
+) -> None:
+    """The orphan's cancel would end it otherwise, also where sbatch is forbidden and nothing else can go on."""
+    note_standby(case.folder, Standby(job_id=JobId("8"), waits_for=JobId(waits_for)))
+    assert await case.acts() == Outcome.DONE
+    assert case.standby == used
 
 
 async def test_whoever_comes_second_does_nothing(case: _Case) -> None:

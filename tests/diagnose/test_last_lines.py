@@ -76,6 +76,20 @@ def test_settings_and_warnings_tell_nothing(line: str, tmp_path: Path) -> None:
         "ERROR in /proj/x/src/ice_grid.F90 at line 411",
         "Abort with message: tracer 12 has no parent",
         "FATAL: cannot place 7 subdomains on 4 devices",
+        "fatal: block 12 of tracers.nml is never closed",
+        "Error in fit_model(tab, lambda) : 'lambda' is needed",
+        "Plugin error from tracerkit: no sample is left",
+        "panic: lookup table holds no level",
+        "Died at split_levels.pl line 31.",
+        "make: *** [Makefile:14: levels] Error 2",
+        "error: process didn't exit successfully: `target/release/levels` (code 101)",
+        "  what():  grid has no southern edge",
+        'Exception in thread "main" org.levels.NoEdge',
+        "DRIVER_ABORT: layer 4 has no mass",
+        "*** input error(s)",
+        "TILE run failed, please examine the log for details:",
+        "Stopping Program from Node:    3",
+        "*** Fatal Exception *** core dump ***",
     ],
 )
 def test_a_program_ends_itself(line: str, tmp_path: Path) -> None:
@@ -103,8 +117,17 @@ def test_an_error_that_is_measured_ends_nothing(line: str, tmp_path: Path) -> No
         "Finished : Sun Mar  1 10:11:12 CET 2026",
         "[2026-03-01 10:11:12] tileqc   [INFO   ]  TileQC complete",
         "DRIFT_CHECK_DONE",
-        "========   End of simulation   ========\nSolver time: 81.2 s (Failed: 12.5; 1.6%)\n"
-        "Error summary:\nErrors      0",
+        "Total calculation time: 812.4 seconds\nEnd likelihood: -812.3",
+        "Total time taken by the run is about 13.4 minutes",
+        "Thank you for using TileMaker!",
+        "End of the simulation!",
+        "Solver Exit\nAll convergence criteria satisfied.",
+        "Percentiles saved.",
+        "-: shown if the operator can't be optimized\nRun time: 12 s",
+        (
+            "========   End of simulation   ========\nSolver time: 81.2 s (Failed: 12.5; 1.6%)\n"
+            "Error summary:\nErrors      0"
+        ),
     ],
 )
 def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
@@ -115,6 +138,25 @@ def test_a_program_tells_when_it_ended(line: str, tmp_path: Path) -> None:
 def test_a_time_after_trouble_is_no_good_end(tmp_path: Path) -> None:
     """Programs tell how long they took after a failure, too."""
     assert _said(tmp_path, "cannot place 7 subdomains\nTotal running time: 12 s").cause != "completed"
+
+
+_FRAMES = {
+    "Java": "\n".join(f"\tat org.levels.Tile.read{n}(Tile.java:{n})" for n in range(20)),
+    "Intel Fortran": "\n".join(f"levels.x   0000000000{n:06X}  Unknown    Unknown  Unknown" for n in range(20)),
+    "Julia": "\n".join(f" [{n}] read_tile(path::String)\n   @ Levels ~/levels/src/tile.jl:{n}" for n in range(1, 12)),
+    "many ranks": "\n".join(["leaving the tile loop"] * 20),
+}
+
+
+@pytest.mark.parametrize("frames", _FRAMES.values(), ids=list(_FRAMES))
+def test_a_complaint_is_read_above_its_frames(frames: str, tmp_path: Path) -> None:
+    """Tracebacks of every language, and what all ranks repeat, do not hide the words above them."""
+    assert _said(tmp_path, f"FATAL: cannot place 7 subdomains on 4 devices\n{frames}").cause == "not_converged"
+
+
+def test_variables_of_a_library_are_no_other_ranks(tmp_path: Path) -> None:
+    """A module of collective variables does not wait for anybody."""
+    assert _said(tmp_path, "FATAL ERROR: Error in the collective variables module").cause == "not_converged"
 
 
 def test_one_part_that_is_done_is_no_end(tmp_path: Path) -> None:

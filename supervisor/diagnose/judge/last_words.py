@@ -18,14 +18,16 @@ RAISED: Final = "last_words_raised"
 """An exception's own line, whose traceback is not at hand."""
 COMPLAINT: Final = "last_words"
 """Whatever else a program calls an error."""
-_RAISED: Final = re.compile(r"(?:^|[\s.\]])[A-Za-z_]\w{0,60}(?:Error|Exception): \S")
+_RAISED: Final = re.compile(r"(?:^|[\s.\]])[A-Za-z_]\w{0,60}(?:Error|Exception)(?:\(\w{1,60}\))?: \S")
 _COMPLAINT: Final = re.compile(
     r"\bwhat\(\): |\b(?:CRITICAL|FATAL)(?: ERROR)?\b[:\] ]|\bE(?:RROR|XCEPTION)\b[:\] ]|\bCaused by: |\bpanicked at |"
     r"\b[Ff]atal error:(?: |$)|\b[Ee]rror ?: |\[ABORT\]|-> Error |^\w{2,30}Error in file |\b[Ee]rror reading \w|"
     r"^Error +(?::|\()|\b(?:FORMAT|PARSE|READ)[ _]ERROR\b|: error \d+ in \w|\bI/O error\b|\b[Rr]ead error\b|"
     r"\b[Ff]atal error[.(]|^--- !ERROR|\bERROR\(|\bABORT(?:ED)?:|_ABORT\b|\bSEVERE\b|^Error in \"|\bFATAL_ERROR\b|"
     r"\berr: |\bError message: |^\s*exception: |\bfatal: |^aborting job:|^Terminating the application|"
-    r"\bFatal Exception\b|^\W{0,8}[Ii]nput errors?\b|^Error message\b|"
+    r"^Error in [\w.]|^Exception in thread \"main\"|^panic: |^Died at \S{1,200} line \d|^Plugin error from \w|"
+    r"^make(?:\[\d\])?: \*\*\* .{0,200}\bError \d|^Stopping Program from Node\b|\b[Ee]rror detected\b|"
+    r"\bprocess didn't exit successfully: |\bFatal Exception\b|^\W{0,8}[Ii]nput errors?\b|^Error message\b|"
     r"\b(?:run|command|calculation|simulation|analysis|assembly|alignment) failed\b(?:[,.:;!]|$)|"
     r"\bERROR in \S{1,200} at line \d|^\W{0,6}STOP(?:-ALL)?\b.{0,20}\w|\b[Aa]bort with message\b|"
     r"\b(?i:(?:unknown|unrecogni[sz]ed) (?:option|argument|key-?word|command|parameter|filter|variable)s?)\b|"
@@ -45,7 +47,8 @@ _FRAME: Final = re.compile(r'\bFile "[^"\n]{1,300}", line \d')
 """Above a line of code: what stands there is what the program would do, and not what it says."""
 _WORDS: Final = (
     *("rror", "xception", "ERROR", "EXCEPTION", "FATAL", "CRITICAL", "what()", "Caused by", "panicked"),
-    *("ailed to ", "nable to ", "ould not read", "ABORT", "SEVERE", " err: ", "fatal: ", "aborting ", "erminating ", " failed"),
+    *("ailed to ", "nable to ", "ould not read", "ABORT", "SEVERE", " err: "),
+    *("fatal: ", "aborting ", "erminating ", " failed", "panic: ", "Died at", "topping "),
     *("nknown ", "NKNOWN ", "ecogni", "onverge", "STOP", "bort with"),
 )
 _CHARS: Final = 400

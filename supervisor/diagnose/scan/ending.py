@@ -15,7 +15,8 @@ _SAYS_NOTHING: Final = re.compile(
 """Frames of libraries, rules between paragraphs, and torchrun's table of failures, which signatures read."""
 _CODE: Final = re.compile(
     r'\bFile "[^"\n]{1,300}", line \d|^Traceback \(|^at [\w.$/<>]{3,200}\([^()\n]{0,120}\)|^\.{3} \d{1,3} more$|'
-    r"^\S{1,80} +[0-9A-Fa-f]{12,16} +\S{1,80} +(?:Unknown|\d{1,6}) +\S|^\[\d{1,3}\] [^\s()]{1,80}\(|^@ \w{1,40} \S+:\d{1,6}\b"
+    r"^\S{1,80} +[0-9A-Fa-f]{12,16} +\S{1,80} +(?:Unknown|\d{1,6}) +\S|^\[\d{1,3}\] [^\s()]{1,80}\(|"
+    r"^@ \w{1,40} \S+:\d{1,6}\b"
 )
 """Lines of tracebacks: Python's, Java's, Intel Fortran's and Julia's."""
 

@@ -42,8 +42,8 @@ _DONE: Final = re.compile(
     r"^\W{0,8}end of (?:the )?(?:simulation|calculation|run|job)\W{0,8}$|"
     r"\ball convergence criteria (?:are |were )?(?:satisfied|met|reached)\b|"
     rf"^[^\w\n]{{3,40}}\b(?:normal )?end of (?:the )?{_WORK}[^\w\n]{{3,40}}$|"
-    r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|execution|computation|calculation|finish|real)"
-    r"\s{1,3}){1,3}time\b.{0,40}\d|\btime used: \d",
+    r"^(?:\[\w{2,20}\] )?\W{0,6}(?:(?:total|program|running|elapsed|run|wall ?clock|"
+    r"execution|computation|calculation|finish|real)\s{1,3}){1,3}time\b.{0,40}\d|\btime used: \d",
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(

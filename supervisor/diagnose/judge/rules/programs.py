@@ -50,6 +50,8 @@ _COMPILER: Final = re.compile(
 )
 _ENDS: Final = re.compile(
     r"\b(?:FATAL|[Ff]atal|SEVERE|CRITICAL|PANIC|panicked|ABORT\w{0,3}|[Aa]bort\w{0,3}|STOP\w{0,4}|[Ss]topping|[Tt]erminating|[Ee]xiting)\b|"
+    r"\bwhat\(\): |^Exception in thread \"main\"|^panic: |^Died at |^Plugin error |^make(?:\[\d\])?: \*\*\* |"
+    r"\w_ABORT\b|\bprocess didn't exit successfully|^(?:[\w/().-]{1,30} ){0,3}error: (?!\W{0,3}\d)|"
     r"^\W{0,8}[Ii]nput errors?\b|\b(?:run|command|calculation|simulation|analysis|assembly|alignment) failed\b|"
     r"^\W{0,8}(?:[\w().-]{1,24} ){0,3}(?:ERROR|Error)\b(?!\W{0,3}\d*\.\d)|\bERROR in \S{1,200} at line \d"
 )
