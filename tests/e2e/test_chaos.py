@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from product.venv import CHECKOUT
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(960)]
 
 _FAULTS, _SEED = 20, 41
 _DEADLINE_S = 900.0

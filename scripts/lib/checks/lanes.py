@@ -1,4 +1,4 @@
-"""The tests that need a cluster, a browser or PyTorch, in three lanes at once: each mostly waits for Slurm.
+"""The tests that need a cluster, a browser or PyTorch, in lanes beside each other: each mostly waits for Slurm.
 
 What runs in one lane runs one after the other. Each lane has testbeds of its own, which do not see each other.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 from checks import run
 
 _WHICH = ["-v", "-m", "cluster or torch or browser"]
-# Stories on testbeds of four nodes, in two halves. Whatever is not named here is in the last lane.
+# Stories on testbeds of four nodes. Whatever is not named here is in the last lane.
 NAMED = (
     (
         "tests/e2e/test_ends.py",
@@ -19,11 +19,26 @@ NAMED = (
         "tests/e2e/test_same_as_sbatch.py",
     ),
     (
-        "tests/e2e/test_chaos.py",
         "tests/e2e/test_dependents.py",
+        "tests/e2e/test_hang.py",
         "tests/e2e/test_site_ledger.py",
         "tests/e2e/test_slurm_load.py",
+        "tests/e2e/test_standby.py",
         "tests/e2e/test_survival.py",
+        "tests/e2e/test_suspend.py",
+        "tests/e2e/test_time_limit_save.py",
+    ),
+    (
+        "tests/e2e/test_slurm_first.py",
+        "tests/e2e/test_splits.py",
+        "tests/e2e/test_takeover.py",
+    ),
+    (
+        "tests/e2e/test_chaos.py",
+        "tests/e2e/test_drill.py",
+        "tests/e2e/test_own_world.py",
+        "tests/e2e/test_surface.py",
+        "tests/e2e/test_surface_clusters.py",
     ),
 )
 
