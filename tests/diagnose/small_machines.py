@@ -165,7 +165,7 @@ SMALL_MACHINES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         {
             "job.out": "/usr/bin/ld: cannot find -laio: No such file or directory\n"
             "collect2: error: ld returned 1 exit status\n"
-            'Traceback (most recent call last):\n  File "/w/train.py", line 3, in main\nKeyError: \'lr\'\n'
+            "Traceback (most recent call last):\n  File \"/w/train.py\", line 3, in main\nKeyError: 'lr'\n"
         },
     ),
     "a bus error beside memory that processes share": (
