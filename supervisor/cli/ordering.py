@@ -56,7 +56,7 @@ def _planned(view: RunView, make: Make) -> Answer:
     wanted = {
         name: value for name, value in plain(make("", 0.0, "")).items() if name not in {"id", "at", "by"} and value
     }
-    said = ", ".join(f"{name} {value}" for name, value in wanted.items())
+    said = ", ".join(str(value) if name == "what" else f"{name} {value}" for name, value in wanted.items())
     return Answer(text=f"would order the supervisor of job {view.job_id}: {said}; nothing was ordered")
 
 

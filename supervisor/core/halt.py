@@ -17,6 +17,7 @@ from supervisor.model.order import Answer, PersonOrder, refused
 _LOOK_S: Final = 10.0
 """Between two looks for the checkpoint that is waited for."""
 _BEGUN: Final = "the run is being halted"
+_MINUTE_S: Final = 60.0
 
 
 def ordered(turn: Turn, order: PersonOrder) -> Answer:
@@ -122,5 +123,12 @@ def _stop_ending(turn: Turn) -> None:
 
 def _when(turn: Turn, order: PersonOrder) -> str:
     after = "after its next checkpoint" if turn.settings.checkpoint else ""
-    latest = f"in {max(0.0, order.until - turn.at):.0f} s" if order.until is not None else ""
+    latest = f"in {_span(order.until - turn.at)}" if order.until is not None else ""
     return f"{after}, {latest} at the latest" if after and latest else after or latest
+
+
+def _span(seconds: float) -> str:
+    if seconds < 2 * _MINUTE_S:
+        return f"{max(0.0, seconds):.0f} s"
+    hours, minutes = divmod(round(seconds / _MINUTE_S), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -35,6 +35,7 @@ from supervisor.ledger.standby import standby_of
 from supervisor.ledger.takeover import claim_takeover, note_takeover, read_takeover
 from supervisor.ledger.writer import Writer
 from supervisor.model import term
+from supervisor.model.ids import JobId
 from supervisor.model.takeover import Orphaned, Takeover
 from supervisor.slurm.client import Slurm
 
@@ -183,6 +184,8 @@ async def _go_on(deputy: Deputy, told: Orphaned, claim: Takeover, wanted: Succes
         await deputy.writer.flushed(_WRITTEN_S)
         note_takeover(deputy.folder, msgspec.structs.replace(claim, successor=answer.job_id))
         _log.info("%s takes over from %s: job %s goes on with the run", told.here, told.batch_host, answer.job_id)
+        if standby is not None and answer.job_id == standby:
+            await _let_begin(deputy, standby)
         return await _cancel(deputy, told)
     if answer.outcome == "unknown":
         _log.warning("whether a successor was submitted is unknown: %s", answer.text)
@@ -197,6 +200,14 @@ async def _go_on(deputy: Deputy, told: Orphaned, claim: Takeover, wanted: Succes
     note_takeover(deputy.folder, msgspec.structs.replace(claim, refused=refused))
     _log.error("job %s is cancelled: no other job can be had (%s)", told.job_id, refused)
     return await _cancel(deputy, told)
+
+
+async def _let_begin(deputy: Deputy, standby: JobId) -> None:
+    """It waits for the orphan to fail, and off a dead node that is COMPLETING until Slurm gives the node up."""
+    try:
+        await deputy.slurm.depend([standby], "", deadline_s=deputy.settings.slurm_deadline_s)
+    except (SlurmFailed, NoSlurm) as exc:
+        _log.warning("job %s begins only once Slurm has given the dead node up: %s", standby, exc)
 
 
 async def _cancel(deputy: Deputy, told: Orphaned) -> Outcome:

@@ -16,7 +16,11 @@ _LATE_S: Final = 60.0
 """A supervisor writes within seconds of its start."""
 _STANDS_STILL: Final = (
     "unless a step takes so long, or it saves or evaluates: `py-spy dump` on a node shows where its ranks wait; "
-    "ranks that all live and wait are not stopped"
+    "a hang among ranks that beat is ended by itself once --hang-s or the phase's own time is over"
+)
+_SOMEBODY_GOES_ON: Final = (
+    "a supervisor that dies is started again within seconds; where its node died, another node of the job takes over "
+    "after two leases (--lease-s), about a minute"
 )
 _NOTHING: Final = "nothing for you to do"
 _DOING: Final[Mapping[str, str]] = {
@@ -78,7 +82,8 @@ def _living(view: RunView, status: RunStatus, now: float) -> Conclusion:
     text = f"{doing}{job}{_where(status)}. {_interruptions(view)} since {since}, "
     if view.is_without_new_step:
         return Conclusion(standing, f"{text}but no new step for a minute.", (_STANDS_STILL,))
-    return Conclusion(standing, f"{text}{_NOTHING}.")
+    ordered = f"a halt is ordered {status.halt.removeprefix('halted ')}, " if status.halt else ""
+    return Conclusion(standing, f"{text}{ordered}{_NOTHING}.")
 
 
 def _silent(view: RunView, status: RunStatus, silent_s: float) -> Conclusion:
@@ -87,7 +92,7 @@ def _silent(view: RunView, status: RunStatus, silent_s: float) -> Conclusion:
     return Conclusion(
         Standing.SILENT,
         f"UNKNOWN, look at it: {gone}; its last word was {status.stage}{_where(status)}.",
-        (f"{gone}; see with {look} whether it still runs: a supervisor that dies is started again within seconds",),
+        (f"see with {look} whether it still runs: {_SOMEBODY_GOES_ON}",),
     )
 
 

@@ -86,6 +86,8 @@ def _rows(view: RunView, status: RunStatus, now: float) -> Iterator[tuple[str, s
     is_living = status.stage != FINISHED
     yield "job", _job(view, status, now if is_living else None)
     yield "nodes", _nodes(status, is_living=is_living)
+    if status.halt and is_living:
+        yield "halt", f"ordered {status.halt.removeprefix('halted ')}"
     for node, why in status.bad.items():
         yield "bad", f"{node}: {why}"
     if status.step is not None:

@@ -78,7 +78,7 @@ def test_a_dry_run_orders_nothing(run: Path) -> None:
     done = _type("--dry-run", "halt", "--now", str(run))
     assert done.exit_code == 0
     assert "would order the supervisor" in done.stdout
-    assert "what halt, is_now True" in done.stdout
+    assert ": halt, is_now True" in done.stdout
     assert not (run / "orders").exists()
 
 

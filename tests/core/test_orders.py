@@ -74,11 +74,18 @@ def test_a_store_without_an_answer_is_waited_for() -> None:
 def test_halt_has_a_last_moment() -> None:
     """Checkpoint or not."""
     world = _running(settings=_CK, choice=whole(3))
-    assert "100 s at the latest" in world.order("halt", until=world.at + 100)
+    assert "in 100 s at the latest" in world.order("halt", until=world.at + 100)
     world.run(90)
     assert not world.given(Finish)
     world.run(30)
     assert world.finish is not None
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(30, "in 30 s"), (600, "in 10 min"), (5400, "in 1 h 30 min")])
+def test_the_last_moment_is_told_as_a_person_counts(seconds: float, told: str) -> None:
+    """Nobody reckons in thousands of seconds."""
+    world = _running(settings=_CK, choice=whole(3))
+    assert f"{told} at the latest" in world.order("halt", until=world.at + seconds)
 
 
 def test_halt_before_a_time_needs_no_checkpoint() -> None:

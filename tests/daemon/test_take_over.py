@@ -57,6 +57,11 @@ class _Slurm:
         self._asked()
         self.deeds.append(f"cancel {job}")
 
+    async def depend(self, jobs: list[JobId], dependency: str, *, deadline_s: float) -> None:
+        assert deadline_s
+        self._asked()
+        self.deeds.append(f"{','.join(jobs)} waits for {dependency or 'nothing'}")
+
     def _asked(self) -> None:
         if self.is_away:
             raise SlurmFailed("scontrol refused", stderr="Unable to contact slurm controller")
@@ -137,6 +142,8 @@ async def test_the_job_that_waits_for_this_one_to_fail_is_the_successor(
     note_standby(case.folder, Standby(job_id=JobId("8"), waits_for=JobId(waits_for)))
     assert await case.acts() == Outcome.DONE
     assert case.standby == used
+    # It need not wait until Slurm has given the dead node up.
+    assert case.deeds == ["submit", *(["8 waits for nothing"] if used else []), "cancel 7"]
 
 
 async def test_whoever_comes_second_does_nothing(case: _Case) -> None:

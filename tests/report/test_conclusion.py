@@ -6,6 +6,7 @@ import pytest
 
 from supervisor.model.ids import AttemptNo, IncidentNo, JobId
 from supervisor.report.conclusion import RESUBMIT, conclude
+from supervisor.report.one_run import status_text
 from supervisor.report.standing import LIVING, NEEDS_PERSON, Standing
 from tests.report.makers import NOW, ended, lost_node, own_bug, run_file, status, view
 
@@ -17,6 +18,14 @@ def test_a_run_that_does_well_asks_for_nothing(tmp_path: Path) -> None:
     assert found.text.startswith("Running (attempt 2, step 58,410). 1 interruption since ")
     assert found.text.endswith(", nothing for you to do.")
     assert found.blockers == ()
+
+
+def test_a_halt_that_waits_is_told(tmp_path: Path) -> None:
+    """Whoever looks next must not wonder why the run ends."""
+    seen = view(tmp_path, status=status(halt="halted by ana: the store is moved"))
+    found = conclude(seen, NOW)
+    assert found.text.endswith("a halt is ordered by ana: the store is moved, nothing for you to do.")
+    assert any("ordered by ana" in line for line in status_text(seen, found, now=NOW))
 
 
 def test_the_job_is_named_where_there_were_several(tmp_path: Path) -> None:
@@ -55,6 +64,7 @@ def test_a_silent_supervisor_is_told(tmp_path: Path, age_s: float, standing: Sta
     is_silent = standing is Standing.SILENT
     assert ("the supervisor has not written for 42 s" in found.text) is is_silent
     assert bool(found.blockers) is is_silent
+    assert ("takes over after two leases" in " ".join(found.blockers)) is is_silent
 
 
 def test_a_finished_run_may_be_silent(tmp_path: Path) -> None:
