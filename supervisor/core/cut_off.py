@@ -16,8 +16,12 @@ _AT_WORK: Final = frozenset({Stage.LAUNCHING, Stage.RUNNING})
 """In the other stages an interruption is on record already, or nothing was computed yet."""
 
 
-def interruption(state: State, at: float) -> IncidentRecord | None:
-    """The record that is missing, for the job after; None: nothing is missing. `at`: the last that was heard."""
+def interruption(state: State, at: float, step: int | None = None) -> IncidentRecord | None:
+    """The record that is missing, for the job after; None: nothing is missing.
+
+    `at`: when the last was heard of the job, `step`: how far it had come by then, where somebody knows better than the
+    log, which records progress seldom.
+    """
     attempt, current = state.attempt, state.incident
     is_recovering = current is not None and not current.record.is_closed
     if state.stage not in _AT_WORK or attempt is None or not attempt.is_live or is_recovering:
@@ -34,8 +38,13 @@ def interruption(state: State, at: float) -> IncidentRecord | None:
         action_text="Slurm started the job again",
         isolation="node",
         nodes_before=state.held,
-        step_before=state.behind.furthest_step,
+        step_before=_further(state.behind.furthest_step, step),
     )
+
+
+def _further(logged: int | None, told: int | None) -> int | None:
+    known = [step for step in (logged, told) if step is not None]
+    return max(known, default=None)
 
 
 def verdict_on(state: State, host: NodeName) -> Verdict:

@@ -51,13 +51,13 @@ def summary(state: State) -> Summary:
     )
 
 
-def carried(state: State, at: float) -> Carried:
-    """What the next job of the run must know. `at`: when this job ended, or its last recorded event."""
+def carried(state: State, at: float, step: int | None = None) -> Carried:
+    """What the next job of the run must know. `at`: when this job ended or was heard of last; `step`: see `cut_off`."""
     if state.stage is not Stage.FINISHED:
         state = booked(state, at)
     incident = state.incident
     is_open = incident is not None and not incident.record.is_closed
-    missing = interruption(state, at)
+    missing = interruption(state, at, step)
     return msgspec.structs.replace(
         state.behind,
         incidents=missing.incident if missing else state.behind.incidents,

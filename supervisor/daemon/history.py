@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from supervisor.core.carried import Carried
 from supervisor.core.events import Event, RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Recorded, Snapshot
@@ -13,6 +14,15 @@ from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import JobId, RunId
 from supervisor.model.takeover import Takeover
 from supervisor.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """What `status.json` told last."""
+
+    job_id: JobId
+    at: float
+    step: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ def opening(
     has_script: bool = True,
     is_waited_for: bool = False,
     takeover: Takeover | None = None,
+    last_seen: LastSeen | None = None,
     now: float,
 ) -> Opening:
     """What the log of this run means for the job that we are in. `takeover`: an agent has started it. Pure."""
@@ -58,7 +69,7 @@ def opening(
         since = events[started[-1] :]
         generation = 1 + _supervisors(since[0]) + sum(isinstance(event, SupervisorStarted) for event in since)
         return Opening(before, SupervisorStarted(at=now, generation=generation), generation)
-    behind = carried(before, events[-1].at) if started else None
+    behind = _carried(before, events, last_seen, now) if started else None
     if behind is not None and takeover is not None:
         behind = begun_by_agent(behind, takeover)
     event = RunStarted(
@@ -77,6 +88,13 @@ def opening(
         carried=behind,
     )
     return Opening(before if started else State(), event, 1)
+
+
+def _carried(before: State, events: Sequence[Recorded], seen: LastSeen | None, now: float) -> Carried:
+    """A supervisor that died with its node lived longer than its log tells: its picture for `status` says so."""
+    if seen is None or seen.job_id != before.job_id:
+        return carried(before, events[-1].at)
+    return carried(before, max(events[-1].at, min(seen.at, now)), seen.step)
 
 
 def begun_by(takeovers: Iterable[Takeover], around: Surroundings) -> Takeover | None:

@@ -29,7 +29,7 @@ from supervisor.daemon.job_environment import environment_of_the_job
 from supervisor.daemon.keeper_link import KeeperLink
 from supervisor.daemon.logs import log_to
 from supervisor.daemon.orders import watch_orders
-from supervisor.daemon.reporter import Reporter
+from supervisor.daemon.reporter import Reporter, last_told
 from supervisor.daemon.surroundings import read
 from supervisor.errors import SuperviseError
 from supervisor.ledger.event_log import FILE, EventLog, last_at, read_events
@@ -146,6 +146,7 @@ async def _opening(basics: Basics, parts: Parts) -> Opening:
         has_script=bool(basics.run.script_name),
         is_waited_for=await asyncio.to_thread(_is_waited_for, basics),
         takeover=begun_by(await asyncio.to_thread(takeovers, basics.folder), basics.around),
+        last_seen=await asyncio.to_thread(last_told, basics.folder),
         now=basics.clock(),
     )
 

@@ -2,17 +2,31 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
 
 from supervisor.core import halted
 from supervisor.core.state import State
 from supervisor.core.summary import summary
 from supervisor.daemon.assemble import Parts
+from supervisor.daemon.history import LastSeen
 from supervisor.daemon.world import World
 from supervisor.model.base import encode_readable
 from supervisor.model.status import RunStatus
 
+_FILE = "status.json"
 _EVERY_S = 5.0
 _PACE_WINDOW_S = 60.0
+
+
+def last_told(folder: Path) -> LastSeen | None:
+    """What the last supervisor of this run told last; None: nothing that can be read."""
+    with suppress(OSError, msgspec.MsgspecError):
+        status = msgspec.json.decode((folder / _FILE).read_bytes(), type=RunStatus)
+        return LastSeen(status.job_id, status.updated_at, status.step)
+    return None
 
 
 class Reporter:
@@ -44,7 +58,7 @@ class Reporter:
             self._write(self._state())
 
     def _write(self, state: State) -> None:
-        self._world.writer.write(self._world.folder / "status.json", encode_readable(self._status(state)))
+        self._world.writer.write(self._world.folder / _FILE, encode_readable(self._status(state)))
 
     def _status(self, state: State) -> RunStatus:
         world, seen, last = self._world, summary(state), state.finish

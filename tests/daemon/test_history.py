@@ -9,7 +9,7 @@ from supervisor.core.events import RunStarted, SupervisorStarted
 from supervisor.core.machine import replay
 from supervisor.core.snapshot import Recorded, Snapshot
 from supervisor.core.state import Stage, State
-from supervisor.daemon.history import Opening, begun_by, opening
+from supervisor.daemon.history import LastSeen, Opening, begun_by, opening
 from supervisor.daemon.surroundings import Surroundings
 from supervisor.model.ids import JobId, RunId
 from supervisor.model.takeover import Takeover
@@ -223,3 +223,36 @@ def test_a_takeover_counts_as_a_restart(world: World) -> None:
     assert (behind.restarts, behind.excluded, behind.incidents) == (1, (node(1),), 1)
     assert behind.open_incident is not None
     assert behind.open_incident.action == "resubmit"
+
+
+@pytest.mark.parametrize(
+    ("seen", "at", "step"),
+    [
+        (LastSeen(JobId("17"), _NOW - 40, 70), _NOW - 40, 70),
+        (LastSeen(JobId("17"), _NOW + 900, 70), _NOW, 70),
+        (LastSeen(JobId("17"), 1.0, None), None, 41),
+        (LastSeen(JobId("16"), _NOW - 40, 70), None, 41),
+        (None, None, 41),
+    ],
+)
+def test_a_job_cut_off_was_alive_for_longer_than_its_log_tells(
+    world: World, seen: LastSeen | None, at: float | None, step: int
+) -> None:
+    """Progress is logged seldom. A clock that is ahead, and the picture of another job, are not believed."""
+    opened = opening(
+        world.log,
+        run_id=RunId("run"),
+        around=_around("18"),
+        settings=_SETTINGS,
+        spares=0,
+        walltime_at=None,
+        preempt_mode="",
+        takeover=_takeover(),
+        last_seen=seen,
+        now=_NOW,
+    )
+    behind = _new_job(opened).carried
+    assert behind is not None
+    assert behind.open_incident is not None
+    assert behind.open_incident.opened_at == (at if at is not None else world.log[-1].at)
+    assert behind.open_incident.step_before == step
