@@ -30,6 +30,10 @@ def script(tmp_path: Path) -> Iterator[int]:
     with subprocess.Popen(words, cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        until = time.monotonic() + 10
+        # The kernel lets the parent go on a moment before the child's arguments can be read.
+        while len(list(step_files._sruns(process.pid))) < len(_SRUNS) and time.monotonic() < until:
+            time.sleep(0.01)
         yield process.pid
         os.killpg(process.pid, signal.SIGKILL)
 
