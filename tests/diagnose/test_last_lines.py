@@ -162,3 +162,17 @@ def test_variables_of_a_library_are_no_other_ranks(tmp_path: Path) -> None:
 def test_one_part_that_is_done_is_no_end(tmp_path: Path) -> None:
     """More may follow."""
     assert _said(tmp_path, "block 13 done").cause == "unattributed"
+
+
+def test_what_we_said_between_two_attempts_is_no_evidence(tmp_path: Path) -> None:
+    """The file that we start again from is not the sample that failed twice: the program's own slip stays its own."""
+    crash = (
+        'Traceback (most recent call last):\n  File "/h/train.py", line 9, in <module>\n    train()\n'
+        '  File "/h/train.py", line 5, in collate\n    return batch["mask"]\nKeyError: \'mask\'\n'
+    )
+    text = (
+        f"step 10 loss 0.5\nstep 20 loss 0.4\n{crash}"
+        "supervise: attempt 2 starts on n1, from step 20 (/h/ck/step-20.npz)\nresumed from /h/ck/step-20.npz\n"
+    )
+    said = _said(tmp_path, text + crash)
+    assert said.cause == "python_exception", said.evidence

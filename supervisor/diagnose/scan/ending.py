@@ -10,9 +10,10 @@ _MOST: Final = 40
 _CHARS: Final = 400
 _SAYS_NOTHING: Final = re.compile(
     r"^\W*$|(?:^|[\s:\]])frame #\d{1,3}: |^(?:time {6}|host {6}|rank {6}|exitcode {2}|error_file|traceback ): |"
-    r"^<NO_OTHER_FAILURES>$|^Failures:$|^\[\d{1,5}\]:$|^Root Cause \(first observed failure\):$"
+    r"^<NO_OTHER_FAILURES>$|^Failures:$|^\[\d{1,5}\]:$|^Root Cause \(first observed failure\):$|^supervise: "
 )
-"""Frames of libraries, rules between paragraphs, and torchrun's table of failures, which signatures read."""
+"""Frames of libraries, rules between paragraphs, torchrun's table of failures, which signatures read, and what we said
+ourselves: that we start again from a file does not make it the file that failed."""
 _CODE: Final = re.compile(
     r'\bFile "[^"\n]{1,300}", line \d|^Traceback \(|^at [\w.$/<>]{3,200}\([^()\n]{0,120}\)|^\.{3} \d{1,3} more$|'
     r"^\S{1,80} +[0-9A-Fa-f]{12,16} +\S{1,80} +(?:Unknown|\d{1,6}) +\S|^\[\d{1,3}\] [^\s()]{1,80}\(|"
