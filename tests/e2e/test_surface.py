@@ -44,14 +44,14 @@ class Form:
 
 
 _TWO = ("-N2", "-n4")
+# How many each rank has. Which ones differs: both jobs may run at once on the same node.
+_GPUS = "srun sh -c 'echo $SLURM_PROCID: $(echo $CUDA_VISIBLE_DEVICES | tr 0-9 g)' | sort"
 FORMS: Mapping[str, Form] = {
     "het": Form(("-N1", "-n1", ":", "-N1", "-n2"), "srun --het-group=0,1 sh -c 'echo $SLURM_PROCID' | sort"),
     "het-steps": Form(("-N1", "-n1", ":", "-N1", "-n2"), "srun -n1 echo a : -n2 echo b | sort"),
     "exclusive": Form(("-N1", "--exclusive"), "srun -n2 sh -c 'echo $SLURM_PROCID $SLURM_CPUS_ON_NODE' | sort"),
-    "gres": Form(("-N2", "--gres=gpu:4", "-n2"), "srun sh -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort"),
-    "gpus-per-task": Form(
-        ("-N1", "-n2", "--gpus-per-task=2"), "srun sh -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort"
-    ),
+    "gres": Form(("-N2", "--gres=gpu:4", "-n2"), _GPUS),
+    "gpus-per-task": Form(("-N1", "-n2", "--gpus-per-task=2"), _GPUS),
     "multi-prog": Form(_TWO, "printf '0 echo master\\n1-3 echo worker %%t %%o\\n' >mp; srun --multi-prog mp | sort"),
     "label": Form(_TWO, "srun -l sh -c 'echo out; echo err >&2' 2>&1 | sort"),
     "output": Form(_TWO, "srun -o o-$SLURM_JOB_ID-%t.txt sh -c 'echo $SLURM_PROCID'; cat o-$SLURM_JOB_ID-*"),
