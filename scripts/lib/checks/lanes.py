@@ -11,6 +11,7 @@ _WHICH = ["-v", "-m", "cluster or torch or browser"]
 # Stories on testbeds of four nodes. Whatever is not named here is in the last lane.
 NAMED = (
     (
+        "tests/e2e/test_accounting.py",
         "tests/e2e/test_ends.py",
         "tests/e2e/test_node_loss.py",
         "tests/e2e/test_preemption.py",
@@ -29,13 +30,13 @@ NAMED = (
         "tests/e2e/test_time_limit_save.py",
     ),
     (
+        "tests/e2e/test_drill.py",
         "tests/e2e/test_slurm_first.py",
         "tests/e2e/test_splits.py",
         "tests/e2e/test_takeover.py",
     ),
     (
         "tests/e2e/test_chaos.py",
-        "tests/e2e/test_drill.py",
         "tests/e2e/test_own_world.py",
         "tests/e2e/test_surface.py",
         "tests/e2e/test_surface_clusters.py",
