@@ -22,12 +22,12 @@ from supervisor.model.ids import JobId, RunId
 from supervisor.slurm import commands, parse
 from supervisor.slurm.guard import quote
 from supervisor.slurm.process import CallCount, run
+from supervisor.slurm.waiting import LIVING
 
 SUBMIT_S: Final = 120.0
 _ASK_S: Final = 10.0
 _END_S: Final = 20.0
 _ASK_END_EVERY_S: Final = 2.0
-LIVING: Final = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 SETTINGS: Final = (
     "--mode=act",
     "--spares=0",

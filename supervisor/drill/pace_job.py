@@ -7,12 +7,13 @@ from typing import Final
 
 import msgspec
 
-from supervisor.drill.own_job import LIVING, SETTINGS, OwnJobs
+from supervisor.drill.own_job import SETTINGS, OwnJobs
 from supervisor.drill.record import Paces
 from supervisor.drill.watch import until
 from supervisor.errors import DrillStopped
 from supervisor.model.ids import JobId
 from supervisor.slurm.guard import quote
+from supervisor.slurm.waiting import LIVING
 
 _STEPS: Final = 220
 _WORK: Final = 400_000

@@ -6,27 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from supervisor.drill.own_job import LIVING, OwnJobs, facts_of
+from supervisor.drill.own_job import OwnJobs, facts_of
 from supervisor.drill.watch import Watched, until
 from supervisor.errors import DrillStopped
 from supervisor.model.ids import JobId, NodeName
 from supervisor.slurm.process import CallCount
+from supervisor.slurm.waiting import FOR_EVER, LIVING, LONGEST_PAUSE_S
 
 _ASK_EVERY_S: Final = 10.0
-_LONGEST_PAUSE_S: Final = 60.0
-"""Guests on the controller: the longer the queue the less often it is asked."""
 _END_S: Final = 15.0
-_FOR_EVER: Final = (
-    "PartitionNodeLimit",
-    "PartitionTimeLimit",
-    "BadConstraints",
-    "InvalidAccount",
-    "InvalidQOS",
-    "AccountNotAllowed",
-    "QOSNotAllowed",
-    "JobHeld",
-)
-"""Reasons that no patience helps against."""
 
 
 @dataclass(slots=True)
@@ -67,13 +55,13 @@ class OwnTarget:
         ends, pause_s = time.monotonic() + self.patience_s, _ASK_EVERY_S
         while not await until(lambda: _has_begun(run), min(pause_s, max(0.0, ends - time.monotonic()))):
             found = await self.jobs.facts_of(job)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             if found is not None and found.state not in LIVING:
                 raise DrillStopped(
                     f"job {job} is {found.state} and has not begun; see its output in {self.jobs.folder}"
                 )
             reason = "" if found is None else found.reason
-            if reason.startswith(_FOR_EVER) or time.monotonic() >= ends:
+            if reason.startswith(FOR_EVER) or time.monotonic() >= ends:
                 raise DrillStopped(f"job {job} has not begun ({reason or 'no reason known'}); more time: --patience-s")
 
 

@@ -26,6 +26,7 @@ from supervisor.model.status import RunStatus
 from supervisor.slurm import commands, parse
 from supervisor.slurm.guard import quote
 from supervisor.slurm.process import CallCount, run
+from supervisor.slurm.waiting import FOR_EVER, LIVING, LONGEST_PAUSE_S
 
 SUBMIT_S: Final = 120.0
 PATIENCE_S: Final = 300.0
@@ -35,24 +36,10 @@ RUN_S: Final = 120.0
 _T = TypeVar("_T", bound=msgspec.Struct)
 _ASK_S: Final = 10.0
 _ASK_EVERY_S: Final = 10.0
-_LONGEST_PAUSE_S: Final = 60.0
-"""Guests on the controller: the files tell most of it, and the longer the queue the less often it is asked."""
-_FOR_EVER: Final = (
-    "PartitionNodeLimit",
-    "PartitionTimeLimit",
-    "BadConstraints",
-    "InvalidAccount",
-    "InvalidQOS",
-    "AccountNotAllowed",
-    "QOSNotAllowed",
-    "JobHeld",
-)
-"""Reasons that no patience helps against."""
 _LOOK_EVERY_S: Final = 0.5
 _END_S: Final = 20.0
 _ASK_END_EVERY_S: Final = 2.0
 _QUEUED: Final = frozenset({"PENDING", "CONFIGURING"})
-_LIVING: Final = frozenset({"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"})
 # One fault, one restart; nothing of the user's run settings, no line in the site's ledger, no word to anybody.
 _SETTINGS: Final = (
     "--mode=act",
@@ -145,8 +132,8 @@ class TestJob:
             if not has_begun and (self.folder / answers.ATTEMPT).exists():
                 has_begun, end, pause_s = True, time.monotonic() + RUN_S, _ASK_EVERY_S
             if time.monotonic() - asked > pause_s:
-                asked, pause_s = time.monotonic(), min(2 * pause_s, _LONGEST_PAUSE_S)
-                if not await self._is_living() or self._reason.startswith(_FOR_EVER):
+                asked, pause_s = time.monotonic(), min(2 * pause_s, LONGEST_PAUSE_S)
+                if not await self._is_living() or self._reason.startswith(FOR_EVER):
                     return
             await asyncio.sleep(_LOOK_EVERY_S)
         await self._is_living()
@@ -165,7 +152,7 @@ class TestJob:
         except (SlurmFailed, NoSlurm, ValueError):
             return True
         self._state, self._reason = found.state, found.reason
-        return found.state in _LIVING
+        return found.state in LIVING
 
     async def _cancel(self) -> None:
         """By its name, which is nobody else's: a job that went on in its place ends, too."""
